@@ -104,7 +104,7 @@ class _Connection(asyncio.Protocol):
                 waiting.set_result(Answered(int(head[9:12]), body))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever waits is told."""
+        """Fail the pending request."""
         self.closed = True
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(exc or ConnectionResetError("the service hung up"))

@@ -1,4 +1,4 @@
-"""What one keeper, and two that share, take for 20,000 vaults and 5,000 agents on the embedded chain.
+"""Cost of one keeper, and of two that share, for 20,000 vaults and 5,000 agents on the embedded chain.
 
 One vault is real; the others are told as the same lens on the same chain tells of it. The chain is asked once a block for
 the one, and its answer is given as often as a call names a vault: what is measured is the keeper, and no EVM in Python.
@@ -145,7 +145,7 @@ async def _lens_for_all(evm: Evm, real: str, calls: list[int]) -> AsyncIterator[
 
 
 async def lag(longest: list[float]) -> None:
-    """How long the loop made others wait."""
+    """The longest time that the loop blocked."""
     while True:
         at = time.perf_counter()
         await asyncio.sleep(0.01)

@@ -117,7 +117,7 @@ async def over_stdio(server: Server[Any]) -> None:
 
 
 def behind_bridge(app: Starlette) -> web.Application:
-    """The same front for both, so that only the servers differ."""
+    """The same front for both servers, so that only they differ."""
     bridge, front = AsgiBridge(app), web.Application()
     front.cleanup_ctx.append(bridge.lifespan)
     for path in ("/mcp", "/sse", "/messages/{tail:.*}"):

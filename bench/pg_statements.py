@@ -105,7 +105,7 @@ async def turn(
 
 
 async def counted(url: str) -> dict[str, tuple[float, str]]:
-    """What the server's own log says of one call of each kind."""
+    """Count one call's statements of each kind, by the server's own log."""
     log = await logging(url)
     async with served(url) as one:
         found = {}

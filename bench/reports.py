@@ -40,7 +40,7 @@ def bare(path: str) -> tuple[web.Application, sqlite3.Connection]:
 
 
 def sync_us(folder: Path) -> float:
-    """What the disk takes to have 4 KiB for good, in microseconds: the median of 200 times."""
+    """The disk's time to store 4 KiB durably, in microseconds: the median of 200 writes."""
     took = []
     with (folder / "synced").open("wb", buffering=0) as file:
         for _ in range(200):

@@ -1,4 +1,6 @@
-"""What measurements share: a database with a working mandate and an agent's key, and a loader."""
+"""Shared set-up of the measurements: a database with a working mandate and an agent's key, and a
+loader.
+"""
 
 from __future__ import annotations
 

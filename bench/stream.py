@@ -1,4 +1,4 @@
-"""What one ledger row costs to tell 1,000 listeners, beside one: CPU of the serving process alone.
+"""Cost of one ledger row for 1,000 listeners, beside one: CPU of the serving process alone.
 
 The listeners are a process of their own (`python -m bench.stream`); rows are stored one at a time,
 and each is awaited by all of them before the next.

@@ -51,7 +51,7 @@ def ours() -> None:
 
 
 def bare() -> None:
-    """What cannot be left out: three hashes and one signature, by the same libraries."""
+    """The part that cannot be left out: three hashes and one signature, by the same libraries."""
     hashed = keccak(PACKED)
     KEY.sign_msg_hash(keccak(b"\x19\x01" + hashed + keccak(hashed + hashed)))
 

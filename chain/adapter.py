@@ -104,7 +104,7 @@ class EvmChain(BlockReader):
 
     @property
     def views(self) -> Sequence[EvmChain]:
-        """The same chain through each of its nodes separately."""
+        """One view of the chain for each of its nodes."""
         nodes = self.node().clients
         if len(nodes) == 1:
             return (self,)

@@ -61,7 +61,7 @@ async def devnet(
 
 
 def _replayed_contracts(chain: DevChain) -> Deployed:
-    """Where a replayed journal has the contracts: the first five creations, in their order.
+    """The addresses of the contracts in a replayed journal: the first five creations, in order.
 
     Errors: ValueError for a journal of an earlier edition, which made four.
     """

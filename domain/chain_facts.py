@@ -22,7 +22,7 @@ class BlockStamp:
 
 @dataclass(frozen=True, slots=True)
 class VaultState:
-    """What the vault says at one block (VaultLens.read).
+    """State of a vault at one block (VaultLens.read).
 
     Units: USDC. `positions` is the sum of the signed value probes that answered; `answered` says
     which did, in the order of the terms: where one did not, the worth is unknown, and no less.
@@ -154,7 +154,8 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentTransactions:
-    """What an account sent to one contract after a block, oldest first; all with their calldata.
+    """Transactions of an account to one contract after a block, oldest first; all with their
+    calldata.
 
     `waits`: a transaction of the account is known and not mined yet. `unknown` says why it cannot
     be told, and then nothing follows from the rest.
@@ -177,8 +178,8 @@ class InnerCall:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A transaction for somebody else to sign (contract 6). `value` is in wei; `from` is left out
-    where anybody may send it.
+    """A transaction for another account to sign (contract 6). `value` is in wei; `from` is left
+    out where any account may send it.
     """
 
     chain_id: int

@@ -39,7 +39,9 @@ Cookie = Callable[[web.Request], str]
 
 
 class Admitting(web.UrlDispatcher):
-    """Routes what is admitted; of the rest it notes why not, for whoever answers."""
+    """The router behind admission: it routes admitted requests, and notes for the others the reason
+    that the error handler answers.
+    """
 
     def __init__(self, deps: Deps, cookie: Cookie | None = None):
         super().__init__()
@@ -48,7 +50,7 @@ class Admitting(web.UrlDispatcher):
         self._said_unvouched, self.limited, self.probed = False, Seldom(), Seldom()
 
     def gauges(self) -> Mapping[str, int]:
-        """How many requests came through a proxy that is not trusted."""
+        """Metrics: the number of requests that came through a proxy that is not trusted."""
         return {"wallet_forwarded_untrusted_total": self.unvouched}
 
     async def resolve(self, request: web.Request) -> web.UrlMappingMatchInfo:
@@ -95,14 +97,14 @@ FRONT: Final = web.AppKey("front", Admitting)
 
 
 class _Nowhere(MatchInfoError):
-    """Where those are led that are turned away; no body is asked for."""
+    """The route of requests that were refused at admission; it asks for no body."""
 
     def __init__(self) -> None:
         super().__init__(web.HTTPNotFound())
 
     @property
     def expect_handler(self) -> Callable[[web.Request], Awaitable[None]]:
-        """Nothing is expected."""
+        """Ignore the Expect header."""
         return _unexpected
 
 
@@ -121,8 +123,8 @@ def _peer(request: web.Request) -> str | None:
 
 
 def _cost(request: web.Request) -> int:
-    """What a request costs by the size of its body, which is what reading that costs; one that
-    does not say its size counts as the longest.
+    """The cost of a request by the size of its body, which is what reading that costs; a request
+    without a size counts as the longest.
     """
     length = request.content_length
     if length is None:
@@ -143,9 +145,9 @@ async def expected(request: web.Request) -> None:
 
 
 def is_noise(request: web.Request, status: int) -> bool:
-    """Whether an answer refused something to somebody unknown, which is counted and not told: who
-    can write a line of the log as often as he likes fills it. One request too many is refused, even
-    where a tool tells it with 200.
+    """Whether an answer refused something to an anonymous caller, which is counted and not logged:
+    a stranger could fill the log with such lines. A rate-limited call is refused, even where a tool
+    answers it with 200.
     """
     asker = request.get(ASKER)
     known = asker is not None and asker.caller is not ANONYMOUS
@@ -154,8 +156,8 @@ def is_noise(request: web.Request, status: int) -> bool:
 
 
 def is_probe(request: web.Request) -> bool:
-    """Whether a request is a probe of health, whatever it was answered: a probe is charged to
-    nobody, because whoever used up a limit of the balancer's address would take the service out of
+    """Whether a request is a health probe, with any status: a probe is charged to no address,
+    because a caller that used up the limit of the balancer's address would take the service out of
     it, and so writes no line of its own.
     """
     return FRONT in request.app and request.rel_url.raw_path in HEALTH_PATHS

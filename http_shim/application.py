@@ -92,8 +92,8 @@ def build(
     screens: Sequence[web.RouteDef] = (),
     cookie: Cookie | None = None,
 ) -> web.Application:
-    """Put the application together; `mcp` is the ASGI application behind /mcp, /sse and
-    /messages/, `screens` are pages; `cookie` finds the session's token of whoever comes for one.
+    """Build the ASGI application; `mcp` is the application behind /mcp, /sse and /messages/,
+    `screens` are pages; `cookie` finds a browser's session token.
     """
     app = _beginning(deps)
     # The constructor still takes a router, and warns that it will not.
@@ -131,8 +131,8 @@ def _add(app: web.Application, op: Operation, way: Handler) -> None:
 
 
 def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
-    """The application that tells of this process and serves nobody: its health and its figures,
-    with those of `gauges`; for a listener that the public does not reach.
+    """The application of the internal listener: the process's health and its figures, with those
+    of `gauges`, and no operation.
     """
     app = _beginning(deps)
     if gauges is not None:
@@ -142,7 +142,7 @@ def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
 
 
 def _beginning(deps: Deps) -> web.Application:
-    """What every application has: one shape for errors, health, figures."""
+    """The parts that every application has: one shape for errors, health, figures."""
     app = web.Application(middlewares=[error_middleware], client_max_size=MAX_BODY)
     metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
     app[DEPS] = replace(deps, watch=metrics)
@@ -248,7 +248,9 @@ def _operation(request: web.Request) -> str:
 
 
 def _as_refused(error: Exception) -> Refused | None:
-    """What the router, the parser or the reader of bodies refused; None for a fault of ours."""
+    """The refusal of an error of the router, the parser or the body reader; None for a fault of
+    this service.
+    """
     if isinstance(error, Refused):
         return error
     if isinstance(error, Unavailable):
@@ -286,7 +288,9 @@ def _route(op: Operation) -> Handler:
 
 
 async def _caller(op: Operation, request: web.Request) -> Caller:
-    """Who calls; a key that is presumed to be good is looked up, unless the call does it."""
+    """The caller of a request; a key that is presumed to be good is looked up, unless the call does
+    it.
+    """
     deps, asker = request.app[DEPS], request[ASKER]
     caller = asker.require_caller()
     if caller.from_cache and op.read_set is None:
@@ -325,7 +329,9 @@ def _streamed(op: Operation, hub: LedgerStreamHub) -> Handler:
 
 
 def _relayed(op: Operation, cache: ResponseCache) -> Handler:
-    """A route whose fresh answers are everybody's: written once, and counted each time."""
+    """A route whose fresh answers are the same for all callers: written once, and counted each
+    time.
+    """
     whole = _route(op)
 
     async def handle(request: web.Request) -> web.StreamResponse:

@@ -145,7 +145,7 @@ class _Call:
         return transport is None or transport.is_closing()
 
     async def receive(self) -> Message:
-        """Give the body once, then wait for the end; by polling, as aiohttp tells nobody of a
+        """Give the body once, then wait for the end; by polling, as aiohttp has no event for a
         disconnect.
         """
         if not self._read:
@@ -183,7 +183,7 @@ class _Call:
             await response.write_eof()
 
     def answer(self) -> web.StreamResponse:
-        """What aiohttp is to take as the answer; it is on its way already."""
+        """The response object for aiohttp; its bytes are on their way already."""
         if self.response is None:
             if self.gone():
                 return web.Response(status=499)

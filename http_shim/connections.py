@@ -38,7 +38,7 @@ NO_HTTP: Final = "it is not well-formed HTTP"
 
 
 def connection_limit() -> int:
-    """How many connections there are files for."""
+    """The number of connections that the file limit allows."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST if files == resource.RLIM_INFINITY else max(FILES_KEPT, files - FILES_KEPT)
 
@@ -60,8 +60,8 @@ class Crowd:
         self._metrics, self._seldom, self._faults = metrics, Seldom(), Seldom()
 
     def count(self, error: BaseException | None, *, ours: bool) -> None:
-        """Count what is no HTTP, and say so once a minute: whoever sends it has no name, behind a
-        proxy not even an address. A fault of `ours` is told with where it is, as often.
+        """Count bytes that are no HTTP, and log it once a minute: their sender has no name, behind
+        a proxy not even an address. A fault of `ours` is logged with its place, as often.
         """
         if ours:
             if self._faults.count():
@@ -222,7 +222,7 @@ class Connection(RequestHandler):
             self._late = loop.call_at(self._since + self._patience(), self._give_up)
 
     def _patience(self) -> float:
-        """How long a head may take; one of which no byte has come, not so long."""
+        """The time that a head may take; shorter while no byte of it has come."""
         return HEAD_S if self._heard else min(FIRST_BYTE_S, HEAD_S)
 
     def connection_lost(self, exc: BaseException | None) -> None:

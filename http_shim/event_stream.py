@@ -191,7 +191,7 @@ class LedgerStreamHub:
 
     def _make_room(self, caller: Caller) -> None:
         """End a stream of the owner who has the most, or of the caller who has the most of this
-        one's. Errors: `rate_limited` where nobody has more than this one.
+        one's. Errors: `rate_limited` where no other has more than this one.
         """
         every = self._open()
         loser = holder_to_displace(Counter(_owner(x.caller) for x in every), _owner(caller))

@@ -61,7 +61,7 @@ class _Site(web.SockSite):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Take the port; nobody is answered on it yet. Errors: OSError where it is not to be had."""
+    """Bind the port without accepting requests yet. Errors: OSError where it is not to be had."""
     family, kind, _, _, where = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]

@@ -78,8 +78,8 @@ async def identify(
     address: str | None = None,
     presumes: bool = False,
 ) -> Caller:
-    """Who calls; looked up on every request, so that a revocation acts at once. `address` is where
-    from: it pays for credentials that are none. `presumes`: the call looks a key up itself.
+    """The caller of a request; looked up on every request, so that a revocation acts at once.
+    `address` is charged for credentials that are none. `presumes`: the call looks a key up itself.
 
     Errors: `unauthenticated` for a credential that is unknown, revoked or out of date: it never
     acts as nobody; `rate_limited` after too many of those.

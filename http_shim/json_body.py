@@ -68,7 +68,9 @@ def _told_by(value: float, exact: Decimal) -> bool:
 
 
 def _any_number(text: str) -> float | Decimal:
-    """The same, where somebody else refuses what is beyond the numbers of JSON's readers."""
+    """Parse a number of any size, where another check refuses what is beyond the numbers of JSON's
+    readers.
+    """
     value, exact = float(text), Decimal(text)
     return value if _beyond(value, exact) or _told_by(value, exact) else exact
 
@@ -189,7 +191,7 @@ def strict(text: str) -> Any:
 
 
 def bounded(arguments: dict[str, object]) -> None:
-    """Hold arguments that somebody else has parsed to the limits of a body.
+    """Hold arguments that the MCP SDK has parsed to the limits of a body.
 
     Errors: `body_too_large`, `invalid_request` for nesting over 32 levels and for numbers that
     JSON does not have.

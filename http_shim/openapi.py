@@ -258,7 +258,7 @@ def _responses(op: Operation, gives: Schema) -> Schema:
 
 
 def _unread() -> Schema:
-    """What is refused before it is looked at: a path that is too long, and an encoded body."""
+    """Refusals that come before a request is read: a path that is too long, and an encoded body."""
     return {status: _refused(int(status), ["invalid_request"]) for status in ("414", "415")}
 
 
@@ -377,7 +377,7 @@ def _about() -> Schema:
 
 
 def _some_tools(path: Schema) -> Schema:
-    """The same, of the tools that are named alone."""
+    """The input and output schemas of the named tools alone."""
     names = {
         "name": "names",
         "in": "query",

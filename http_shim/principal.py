@@ -23,10 +23,10 @@ STATE: Final = "wallet.asker"  # where it stands in an ASGI scope's state
 
 @dataclass(frozen=True, slots=True)
 class RequestPrincipal:
-    """Who it is and where from; `prepaid_cost` is what the request has cost already. `trouble` is
-    why no caller can be named: a tool tells it as its refusal, as it tells every other. It is never
-    raised itself: the frames that it came through would hold the request that it belongs to, and
-    the request's body, until the collector comes.
+    """The caller of a request and its address; `prepaid_cost` is what the request has cost
+    already. `trouble` is why no caller can be named: a tool answers it as its refusal. It is never
+    raised itself: the frames that it came through would hold the request, and the request's body,
+    until the collector comes.
     """
 
     address: str | None
@@ -35,7 +35,7 @@ class RequestPrincipal:
     prepaid_cost: int = 0
 
     def require_caller(self) -> Caller:
-        """Who calls. Errors: `unauthenticated`, `rate_limited`, `Unavailable`."""
+        """The caller. Errors: `unauthenticated`, `rate_limited`, `Unavailable`."""
         if self.trouble is not None:
             raise _anew(self.trouble)
         return self.caller
@@ -50,7 +50,7 @@ class RequestPrincipal:
 
 
 def _anew(problem: Refused | Unavailable) -> Refused | Unavailable:
-    """The same, as if it had never been raised."""
+    """A copy of the refusal without its traceback."""
     if isinstance(problem, Refused):
         return Refused(problem.refusal)
     return Unavailable(problem.why, unknown=problem.unknown)
@@ -65,8 +65,8 @@ async def asker_of(
     cookie: str | None = None,
     cost: int = 1,
 ) -> RequestPrincipal:
-    """Who sends a request. A credential that was good a moment ago pays `cost` reads before it
-    is looked up, and an address for one that is none; `cookie` is a session's token where that
+    """The principal of a request. A credential that was good a moment ago pays `cost` reads before
+    it is looked up, and an address for one that is none; `cookie` is a session's token where that
     came in one.
     """
     address = origin_of(deps, peer, headers)
@@ -100,7 +100,9 @@ def _digest(headers: Mapping[str, str], cookie: str | None) -> str | None:
 
 
 async def _visitor(deps: Deps, token: str) -> Caller:
-    """Who is behind a cookie; NOBODY where it is none, which its page finds and charges again."""
+    """The session behind a cookie; ANONYMOUS where there is none, which its page finds and charges
+    again.
+    """
     try:
         return await known(deps, "bearer", token)
     except Refused:

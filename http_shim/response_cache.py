@@ -43,8 +43,9 @@ class ResponseCache:
         return self._bytes
 
     def get(self, request: web.Request, now: datetime) -> web.Response | None:
-        """The answer to a request of nobody's that is held and still fresh, with what is left of
-        its time."""
+        """The cached answer to an anonymous request that is still fresh, with the rest of its
+        time.
+        """
         entry = self._entries.get(request.raw_path)
         if entry is None or not _anybodys(request):
             return None
@@ -60,8 +61,9 @@ class ResponseCache:
         return web.Response(body=entry.body, headers=headers)
 
     def put(self, request: web.Request, response: web.Response, requested_at: datetime) -> None:
-        """Hold an answer that says for how long it is everybody's; counted from when it was asked
-        for."""
+        """Cache an answer that is the same for all callers for the time that it names; counted from
+        the request.
+        """
         fresh = _FRESH.fullmatch(response.headers.get("Cache-Control", ""))
         body, key = response.body, request.raw_path
         if (

@@ -73,7 +73,7 @@ def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
 
 
 async def _index(request: web.Request) -> web.StreamResponse:
-    """Where everything is; a browser is sent to the screens."""
+    """The index of the service; a browser is sent to the screens."""
     vary = {"Vary": "Accept"}
     if "text/html" in request.headers.get("Accept", ""):
         return web.Response(status=302, headers=vary | {"Location": "/app"})

@@ -11,7 +11,7 @@ from aiohttp import web
 from app import session_guard
 from http_shim.application import build
 from http_shim.asgi_bridge import Asgi
-from server.lazy.lazy_screens import LateScreens
+from server.lazy.lazy_screens import LazyScreens
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Deps
 
@@ -37,5 +37,5 @@ def application(deps: Deps, mcp: Asgi, demo: PageWallet | None = None) -> web.Ap
 
     cookie = partial(session_guard.token_of, base_url=deps.config.base_url)
     app = build(deps, OPERATIONS, mcp=mcp, cookie=cookie)
-    app.router.register_resource(LateScreens(pages))
+    app.router.register_resource(LazyScreens(pages))
     return app

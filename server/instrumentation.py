@@ -23,11 +23,11 @@ class InstrumentedStore:
         self._reads, self._writes = (_Kind(metrics, kind) for kind in ("read", "write"))
 
     async def read(self, work: Any, *more: Any, **name: Any) -> Any:
-        """As the store reads."""
+        """Run a read of the store and time it."""
         return await self._reads.timed(self._store.read, work, *more, **name)
 
     async def write(self, work: Any, *more: Any, **name: Any) -> Any:
-        """As the store writes."""
+        """Run a write of the store and time it."""
         return await self._writes.timed(self._store.write, work, *more, **name)
 
     async def prefetch(self, read_set: ReadSet) -> Store:

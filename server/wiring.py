@@ -15,7 +15,7 @@ import anyio
 from domain.ports import Clock, Ids, OrderSigner
 from server.lazy.lazy_chains import LazyChains, LazyHouseKeeper, LazySignIn
 from server.lazy.lazy_chains import chain_facts as chain_facts
-from server.lazy.lazy_venues import LateVenues
+from server.lazy.lazy_venues import LazyVenues
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.store import Store, open_store
@@ -44,7 +44,7 @@ class Runtime:
     settings: Settings
     deps: Deps
     chains: LazyChains | EvmChains
-    venues: LateVenues | Networks
+    venues: LazyVenues | Networks
 
     async def load(self) -> None:
         """Load what is late, so that no call waits for it.
@@ -54,7 +54,7 @@ class Runtime:
         for module in _LATE:
             await anyio.to_thread.run_sync(import_module, module)
         for part in (self.chains, self.venues, self.deps.keeper):
-            if isinstance(part, LazyChains | LateVenues | LazyHouseKeeper):
+            if isinstance(part, LazyChains | LazyVenues | LazyHouseKeeper):
                 part.load()
 
 
@@ -77,7 +77,7 @@ async def build_runtime(
 
     store = await _opened(settings, metrics)
     time = clock or SystemClock()
-    chains, venues = LazyChains(settings), LateVenues(settings, time, store)
+    chains, venues = LazyChains(settings), LazyVenues(settings, time, store)
     key, config = settings.keeper_private_key, settings.config(address)
     if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
         log.warning("an order cap is below 10 USDC: no order can be placed")

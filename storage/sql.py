@@ -40,7 +40,7 @@ LOCKED: Final = " FOR UPDATE"  # behind a query, on PostgreSQL
 
 class Sql(Protocol):
     """The connection that repositories run their statements on; one transaction. `locks` stands
-    behind a query to keep others off its rows; it is empty where nobody else can write in between.
+    behind a query to lock its rows; it is empty where no other transaction can write in between.
     """
 
     dialect: str
@@ -96,7 +96,7 @@ class SqliteSql:
 
 @cache
 def numbered(text: str) -> tuple[str, tuple[str, ...]]:
-    """The same statement with $1, $2, …, as asyncpg takes it."""
+    """The statement with $1, $2, …, as asyncpg takes it."""
     names: list[str] = []
 
     def number(match: re.Match[str]) -> str:
@@ -108,7 +108,7 @@ def numbered(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def named(text: str, name: Callable[[str], str]) -> str:
-    """The same statement with other texts for its parameters."""
+    """The statement with other texts for its parameters."""
     return _NAME.sub(lambda match: name(match[1]), text)
 
 

@@ -54,9 +54,9 @@ class Store(Protocol):
         ...
 
     async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
-        """Run in one transaction and answer after its commit; an exception leaves nothing
-        behind, but an `Unavailable` that says so itself. Where the handler names its `read_set`,
-        it may be run together with others, and again where somebody else was quicker.
+        """Run in one transaction and answer after its commit; an exception leaves nothing behind,
+        but an `Unavailable` that says so itself. Where the handler names its `read_set`, it may be
+        run together with others, and again where another transaction was quicker.
         """
         ...
 

@@ -45,8 +45,8 @@ class UnitOfWork:
 
     @contextmanager
     def together(self) -> Iterator[UnitOfWork]:
-        """The same transaction, for very many rows of few mandates: they are written together, and
-        what was read under a mandate's lock is not asked for again.
+        """This transaction, for very many rows of few mandates: they are written together, and
+        what was read under a mandate's lock is not read again.
         """
         sql = BufferedWrites(self.sql)
         yield UnitOfWork(sql, self._cache)
@@ -56,7 +56,7 @@ class UnitOfWork:
             self.__dict__.pop(created, None)
 
     def counting(self) -> tuple[UnitOfWork, WriteCounter]:
-        """The same transaction, and what counts the bytes that are stored by it from now on."""
+        """This transaction, with a counter of the bytes that are stored by it from now on."""
         sql = WriteCounter(self.sql)
         return UnitOfWork(sql, self._cache), sql
 

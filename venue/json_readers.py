@@ -100,7 +100,7 @@ def _figure(bounds: Bounds) -> GetPydanticSchema:
 
 
 def _within(bounds: Bounds) -> AfterValidator:
-    """The same bounds for a figure that is passed on unchanged."""
+    """Check the bounds of a figure that is passed on unchanged."""
 
     minimum, maximum = bounds
 

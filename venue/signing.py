@@ -43,7 +43,7 @@ class SignatureJson(TypedDict):
 
 
 _N: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-_NOBODY: Final = "0x" + "00" * 20
+_ZERO_ADDRESS: Final = "0x" + "00" * 20
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _RAW: Final = re.compile(r"0x[0-9a-fA-F]{130}")
 _DOMAIN_FIELDS: Final[list[Field]] = [
@@ -178,7 +178,7 @@ def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
             "name": "Exchange",
             "version": "1",
             "chainId": 1337,
-            "verifyingContract": _NOBODY,
+            "verifyingContract": _ZERO_ADDRESS,
         },
         "types": {
             "EIP712Domain": _DOMAIN_FIELDS,
@@ -206,7 +206,7 @@ def user_typed_data(action: UserSigned) -> TypedDataJson:
             "name": "HyperliquidSignTransaction",
             "version": "1",
             "chainId": int(action["signatureChainId"], 16),
-            "verifyingContract": _NOBODY,
+            "verifyingContract": _ZERO_ADDRESS,
         },
         "types": {"EIP712Domain": _DOMAIN_FIELDS, primary: fields},
         "primaryType": primary,

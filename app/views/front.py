@@ -58,7 +58,7 @@ def view(proof: Json) -> FrontView:
 
 
 def plain(front: FrontView, base_url: str, *, door: bool) -> str:
-    """The same as text, with where an agent starts; `door`: the bot door is open."""
+    """The page as text, with the steps for an agent; `door`: the bot door is open."""
     usdc = front.usdc_working
     return TEXT.format(
         base=base_url,

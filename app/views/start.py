@@ -175,7 +175,7 @@ def _agents(m: Json, own: Sequence[Json], hall: Sequence[Json]) -> tuple[ChoiceV
 
 
 def _at_the_line(m: Json, typed: Mapping[str, str] | None, still: frozenset[str]) -> str:
-    """What is chosen for the stop line; empty where the sentence leaves it open."""
+    """The chosen action at the stop line; empty where the sentence leaves it open."""
     if typed is not None:
         return typed.get("on_floor", "keep")
     return "" if "on_floor" in still else str(m["on_floor"])

@@ -43,7 +43,7 @@ class WeekNavView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiguresView:
-    """What a week adds up to."""
+    """The sums of a week."""
 
     start: str
     end: str

@@ -44,11 +44,11 @@ def approval_notice(amount: str) -> str:
 
 
 def mandate_notice(mandate: Json, progress: Json) -> str:
-    """What is worth telling of how a mandate stands; empty where it goes on as it should."""
+    """The notice that a mandate's state is worth; empty where it works as it should."""
     status = progress["status"]
     return MANDATES.get("paused" if status == "working" and mandate["paused"] else status, "")
 
 
 def order_notice(order: Json) -> str:
-    """The same of an order."""
+    """The notice of an order, in words."""
     return ORDERS.get(order["status"], "")

@@ -124,7 +124,7 @@ def dated(sentence: str) -> Markup:
 
 
 def sentences(code: str, reason: str) -> tuple[Markup, ...]:
-    """What to say of a refusal, the most telling first."""
+    """Sentences that explain a refusal, the most useful first."""
     own = SENTENCES.get(code)
     if own is None:
         return (dated(reason),)

@@ -49,7 +49,7 @@ def clock(iso: str | None) -> Markup:
 
 
 def distance(iso: str, now: datetime) -> str:
-    """How far a time is from now, in its largest unit."""
+    """The distance of a time from now, in its largest unit."""
     away = read(iso) - now
     future, s = away > timedelta(0), abs(int(away.total_seconds()))
     units = ((60, 1, "s"), (3_600, 60, "min"), (172_800, 3_600, "h"))

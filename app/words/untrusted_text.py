@@ -51,7 +51,7 @@ def plain(text: str | None, limit: int = LONGEST) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AgentName:
-    """What its owner calls an agent, and its id, which nobody chooses."""
+    """The owner's name of an agent, and its id, which no user can choose."""
 
     name: str
     agent_id: str
@@ -78,5 +78,5 @@ def agent_label(agent: AgentName | None, default: str = "") -> Markup | str:
 
 @lru_cache(KEPT)
 def quote_untrusted(text: str | None, limit: int = LONGEST) -> Markup:
-    """The text as somebody else's, apart from the sentence that it stands in."""
+    """A user's text, set apart from the sentence that it stands in."""
     return _TOLD % plain(text, limit)

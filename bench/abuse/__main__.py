@@ -1,4 +1,4 @@
-"""What strangers can make the service spend: `make abuse`, or `python -m bench.abuse [SECONDS]`.
+"""Cost that strangers can cause: `make abuse`, or `python -m bench.abuse [SECONDS]`.
 
 A service with its default settings; one agent asks for its limits, alone, beside each stranger, and
 beside all of them at once. The figures are ratios within the run; exit 1 where one is out of bounds.
@@ -45,12 +45,12 @@ class Served:
 
     @property
     def log_bytes(self) -> int:
-        """What it has logged."""
+        """The size of the log."""
         return (self.folder / "log").stat().st_size
 
     @property
     def database_bytes(self) -> int:
-        """What it has stored."""
+        """The size of the database's files."""
         return sum(path.stat().st_size for path in self.folder.glob("abuse.sqlite*"))
 
 
@@ -80,7 +80,7 @@ async def served(folder: Path) -> AsyncIterator[Served]:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long an agent waited for its answers, and how often in vain."""
+    """Latencies of an agent's calls, and the number of failed ones."""
 
     p50_ms: float
     p99_ms: float
@@ -108,7 +108,7 @@ async def agent(http: ClientSession, base: str, seconds: float) -> Times:
 
 
 async def warmed(http: ClientSession, service: Served) -> None:
-    """What the first caller of each kind makes the process load."""
+    """Send one request of each kind, so that the process loads what the first caller needs."""
     takes = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     async with http.post(service.base + "/mcp", data=HELLO, headers=takes) as r:
         await r.read()

@@ -15,7 +15,7 @@ from chain.contracts.abi_codec import artifact
 _N: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _MAGIC_6492: Final = bytes.fromhex("6492" * 16)
 _LARGEST_CODE: Final = 49_152  # bytes, EIP-3860: the question travels as the code of a creation
-_NOBODY: Final = "0x" + "00" * 20
+_ZERO_ADDRESS: Final = "0x" + "00" * 20
 
 
 def parts(signature: bytes) -> tuple[int, int, int] | None:
@@ -74,7 +74,7 @@ def question(digest: bytes, signature: bytes, signer: str) -> SignerQuery | None
     None where it is malformed or too long.
     """
     kind: Literal["erc1271", "erc6492"] = "erc1271"
-    factory, call = _NOBODY, b""
+    factory, call = _ZERO_ADDRESS, b""
     if signature[-32:] == _MAGIC_6492:
         try:
             factory, call, signature = decode(["address", "bytes", "bytes"], signature[:-32])

@@ -1,1 +1,3 @@
-"""`wallet conform`: somebody's agent against a real chain and service that misbehave on purpose."""
+"""`wallet conform`: a harness author's agent against a real chain and service that misbehave on
+purpose.
+"""

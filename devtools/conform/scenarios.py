@@ -50,7 +50,7 @@ async def _done_once(snapshot: ScenarioRun, amount: str) -> list[str]:
 
 
 async def plain(stage: Stage) -> list[str]:
-    """Nothing goes wrong."""
+    """A run without faults."""
     snapshot = await stage.case()
     await snapshot.run("20")
     return await _done_once(snapshot, "20")

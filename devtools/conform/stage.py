@@ -62,7 +62,7 @@ class MovedClock:
 
 @dataclass
 class Stage:
-    """Everything that a run shares."""
+    """Chain, service and agent that the runs share."""
 
     net: Devnet
     parts: Runtime
@@ -126,7 +126,7 @@ class Stage:
 
 @dataclass
 class Run:
-    """How one run of the agent ended; None for one that had to be killed."""
+    """The exit of one run of the agent; None for one that had to be killed."""
 
     code: int | None
     printed: str
@@ -205,7 +205,7 @@ class ScenarioRun:
         return list(page["items"])
 
     async def executed(self) -> list[Usdc]:
-        """What the chain says each executed call took out, oldest first."""
+        """The amounts that executed calls took out, by the chain's logs, oldest first."""
         rows = [e for e in reversed(await self.events()) if e["reported_by"] == "chain"]
         return [
             Usdc.parse(e["payload"]["executed"]["spent"])
@@ -214,7 +214,7 @@ class ScenarioRun:
         ]
 
     async def reports(self) -> list[JsonObject]:
-        """What the agent reported as done."""
+        """The agent's reports of executed actions."""
         return [
             e
             for e in await self.events()
@@ -235,7 +235,7 @@ class ScenarioRun:
         await self.stage.owner.send(call["call"])
 
     async def market_halves(self) -> None:
-        """Let the market lose half of what everybody has in it."""
+        """Halve the value of the market's shares."""
         market = self.stage.net.deployed.market or ""
         reserved = (await self.stage.parts.chains.get(CHAIN_ID).usdc_balances([market]))[market]
         lose = abi_codec.calldata("TestMarket", "lose", (reserved.share_down(5_000),))

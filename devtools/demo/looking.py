@@ -1,5 +1,5 @@
-"""What stays to be looked at when the story is over: a mandate at work with an action that waits
-for its owner, a draft, and a wallet for who has none.
+"""Showcase data that stays when the story is over: a mandate at work with an action that waits for
+its owner, a draft, and a browser wallet for visitors without one.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ async def _on_paper(s: DemoStage) -> None:
 
 
 async def _sets_leverage(s: DemoStage, secret: str) -> None:
-    """What an owner does once at the venue itself; the service never changes it."""
+    """Set the leverage, as an owner does once at the venue itself; the service never changes it."""
     action = {
         "type": "updateLeverage",
         "asset": BITCOIN,
@@ -73,7 +73,7 @@ async def _sets_leverage(s: DemoStage, secret: str) -> None:
 
 
 def _signature(key: LocalWallet, to_sign: Any) -> object:
-    """What a browser's order key makes of `to_sign`."""
+    """Sign `to_sign` as a browser's order key does."""
     return signing.Signature.from_hex(key.sign_typed(to_sign["typed_data"])).as_json()
 
 

@@ -29,7 +29,7 @@ class Owner:
         self._headers: dict[str, str] = {}
 
     def with_key(self, key: str, wallet: LocalWallet) -> Owner:
-        """The same service for an agent over HTTP, by its key."""
+        """The service for an agent over HTTP, by its key."""
         other = Owner(self._http, self._base, wallet, self._chain_id)
         other._headers = {"X-Service-User-Key": key}
         return other

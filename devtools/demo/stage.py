@@ -1,4 +1,4 @@
-"""What the chapters of the demo share."""
+"""Chain, venue, service and people that the chapters of the demo share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ASKING_CHAIN_ID: Final = 31338  # whose factory keeps approvals
 
 @dataclass(slots=True)
 class DemoStage:
-    """What the chapters share."""
+    """Chain, venue, service and people of the demo."""
 
     story: Story
     folder: Path

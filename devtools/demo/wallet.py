@@ -25,7 +25,7 @@ MOST: Final = 64 * 1024
 
 
 class Answers(Exception):
-    """What a wallet answers instead of a result (EIP-1193's codes, and EIP-3326's 4902)."""
+    """Errors that a wallet answers instead of a result (EIP-1193's codes, and EIP-3326's 4902)."""
 
     def __init__(self, code: int, message: str):
         super().__init__(message)
@@ -52,7 +52,7 @@ class DemoWallet:
 
     @property
     def address(self) -> str:
-        """Whose wallet it is."""
+        """The address of the wallet's key."""
         return next(iter(self._wallets.values())).address
 
     async def close(self) -> None:
@@ -75,7 +75,7 @@ class DemoWallet:
             return web.json_response({"code": answers.code, "message": answers.message})
 
     def _is_here(self, host: str) -> bool:
-        """False under a name of somebody else's that was made to lead here (DNS rebinding)."""
+        """False under a foreign host name that was made to lead here (DNS rebinding)."""
         return HERE.fullmatch(host) is not None or host == urlsplit(self._base).netloc
 
     async def answer(self, chain: int, method: str, params: Sequence[Any]) -> object:

@@ -45,7 +45,7 @@ sys.setrecursionlimit(10_000)
 
 MNEMONIC: Final = "test test test test test test test test test test test junk"
 EMPTY_ROOT: Final = keccak(rlp.encode(b""))
-_NOBODY: Final = Address(b"\0" * 20)
+_ZERO_ADDRESS: Final = Address(b"\0" * 20)
 _Builder = PragueVM.get_transaction_builder()
 
 
@@ -112,7 +112,7 @@ class DevChain:
         """Open the state `root` as block `number` would see it."""
         hashes = tuple(Hash32(b.hash) for b in reversed(self.blocks[-256:])) if number else ()
         context = ExecutionContext(
-            _NOBODY,
+            _ZERO_ADDRESS,
             timestamp,
             BlockNumber(number),
             0,
@@ -237,7 +237,7 @@ class DevChain:
         base = block or self.head
         at = block.timestamp if block else max(base.timestamp, self.clock())
         state = self.state_at(base.number + (0 if block else 1), at, base.root)
-        sender = Address(from_hex(call.get("from") or to_hex(_NOBODY)))
+        sender = Address(from_hex(call.get("from") or to_hex(_ZERO_ADDRESS)))
         gas = min(int(call["gas"], 16) if call.get("gas") else GAS_LIMIT, GAS_LIMIT)
         tx = _Builder.create_unsigned_transaction(
             nonce=state.get_nonce(sender),
@@ -385,7 +385,7 @@ def _gas_used(done: ComputationAPI, limit: int) -> int:
 
 
 def _close(gas: int) -> int:
-    """How far above the least an estimate may be."""
+    """The tolerance of an estimate above the least gas."""
     return max(1_000, gas // 64)
 
 

@@ -140,8 +140,8 @@ def _go(code: Any, to: int) -> None:
 
 @lru_cache(maxsize=256)
 def _positions(_: bytes) -> tuple[set[int], set[int]]:
-    """Where instructions of a code are known to begin, and where not; every run of it adds to
-    them.
+    """The places of a code at which instructions are known to begin, and not to; every run of it
+    adds to them.
     """
     return set(), set()
 

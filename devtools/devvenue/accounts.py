@@ -35,7 +35,7 @@ class Agent:
 
 @dataclass(slots=True, kw_only=True)
 class Account:
-    """Everything of one address."""
+    """The state of one address: balances, positions, orders, approvals."""
 
     address: str
     role: str = "user"

@@ -1,4 +1,4 @@
-"""What each action does once its signature, nonce and budget are good."""
+"""Venue actions: the effect of each, once its signature, nonce and budget are good."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _class_transfer(state: State, account: Account, action: wires.UsdClassTransf
 
 
 def _send(state: State, account: Account, action: wires.SendAsset | wires.AgentSendAsset) -> Done:
-    """Move USDC between spot and dexes, or to somebody else."""
+    """Move USDC between spot and dexes, or to another account."""
     target = action["destination"]
     if action["type"] == "agentSendAsset" and target != account.address:
         raise Refused(say.AGENT_SEND)

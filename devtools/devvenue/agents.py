@@ -21,7 +21,7 @@ from devtools.devvenue.wires import ApproveAgent, ApproveBuilderFee
 DEFAULT_LIFE_MS: Final = 90 * DAY_MS
 LONGEST_LIFE_MS: Final = 180 * DAY_MS
 MAX_NAME: Final = 16
-NOBODY: Final = "0x" + "00" * 20
+ZERO_ADDRESS: Final = "0x" + "00" * 20
 MOST_BUILDERS: Final = 10
 UNNAMED: Final = ""
 _VALID_UNTIL: Final = re.compile(r"(.*?) ?valid_until (\d{1,15})", re.DOTALL)
@@ -61,7 +61,7 @@ def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
         raise Refused(say.AGENT_EXPIRED)
     if now < account.removal_until:
         raise Refused(say.AGENT_PENDING)
-    if address == NOBODY:
+    if address == ZERO_ADDRESS:
         remove_agent(state, account, name)
         return
     taken = address in state.agent_of or state.account(address) is not None

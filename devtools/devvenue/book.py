@@ -17,7 +17,7 @@ Level = tuple[Decimal, Decimal]
 
 @dataclass(slots=True, kw_only=True)
 class Resting:
-    """What stands in the book; without an oid it is the script's."""
+    """An order in the book; without an oid it is the script's."""
 
     px: Decimal
     sz: Decimal
@@ -49,7 +49,7 @@ class Side:
             del self.prices[bisect_left(self.prices, entry.px)]
 
     def best(self) -> Resting | None:
-        """Who trades next."""
+        """The order that trades next."""
         if not self.prices:
             return None
         return self.queues[self.prices[-1 if self.is_bid else 0]][0]
@@ -77,11 +77,11 @@ class Book:
     asks: Side = field(default_factory=lambda: Side(False))
 
     def side(self, is_buy: bool) -> Side:
-        """Where an order of this direction rests."""
+        """The side on which an order of this direction rests."""
         return self.bids if is_buy else self.asks
 
     def opposite(self, is_buy: bool) -> Side:
-        """What an order of this direction trades with."""
+        """The side that an order of this direction trades with."""
         return self.asks if is_buy else self.bids
 
     def best(self, is_buy: bool) -> Decimal | None:

@@ -1,4 +1,4 @@
-"""Whether an order may be placed: the venue's checks in their order, each with its own words."""
+"""Checks of an order, as the venue makes them: in their order, each with its own words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_OPEN_ORDERS: Final = 5_000
 
 
 def check_form(state: State, orders: list[wires.Order], grouping: wires.Grouping) -> None:
-    """What the venue sees before any state: one error for the whole batch."""
+    """Check the form of a batch before any state: one error for the whole batch."""
     for wire in orders:
         market = state.by_asset.get(wire["a"])
         if market is None:
@@ -38,7 +38,7 @@ def check_form(state: State, orders: list[wires.Order], grouping: wires.Grouping
 
 
 def check_order(state: State, account: Account, market: Market, order: Order) -> None:
-    """Everything that needs the state; a reduce-only order may come out smaller. Errors:
+    """Check an order against the state; a reduce-only order may come out smaller. Errors:
     `OrderRefused`.
     """
     if not market.open:
@@ -114,7 +114,7 @@ def _check_post_only(market: Market, order: Order) -> None:
 
 
 def opening_size(account: Account, order: Order) -> Decimal:
-    """How much of an order would open rather than close."""
+    """The part of an order that would open rather than close."""
     size = account.position(order.coin)
     return max(ZERO, order.sz - max(ZERO, -size if order.is_buy else size))
 

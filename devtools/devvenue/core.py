@@ -39,7 +39,7 @@ class DevVenue:
 
     @property
     def rules(self) -> Rules:
-        """What may be set otherwise, also while it runs."""
+        """The rules, which may also be changed while it runs."""
         return self.state.rules
 
     def info(self, body: object) -> object:

@@ -44,7 +44,7 @@ def micros(value: Decimal) -> Decimal:
 
 
 def decimals_of(value: Decimal) -> int:
-    """How many decimals the canonical form has."""
+    """Count the decimals of the canonical form."""
     return len(canonical(value).partition(".")[2])
 
 

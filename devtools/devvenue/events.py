@@ -1,4 +1,4 @@
-"""What happens by itself: time passing, prices moving, and what they set off."""
+"""Venue events without a request: time passing, prices moving, and their effects."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _run(state: State, envelope: Envelope) -> Done:
 
 
 def _verified(state: State, envelope: Envelope) -> tuple[str, Account]:
-    """Who signed, and for which account. Errors: `Refused`."""
+    """The signer of an action, and the account it acts for. Errors: `Refused`."""
     action = envelope.action
     if user_signed(action):
         if action["hyperliquidChain"] != ("Mainnet" if state.mainnet else "Testnet"):

@@ -282,7 +282,7 @@ def dex_limits(state: State, body: dict[str, object]) -> dict[str, object] | Non
 
 
 def dex_status(state: State, body: dict[str, object]) -> dict[str, object]:
-    """How much lies on a dex."""
+    """The total deposited on a dex."""
     dex = dex_of(state, body).name
     total = sum((a.perp.get(dex, ZERO) for a in state.accounts.values()), ZERO)
     return {"totalNetDeposit": wire(total)}

@@ -26,13 +26,13 @@ from devtools.devvenue.trading import find_any
 
 FILL_ROWS: Final = 2_000
 FEE_DAYS: Final = 15
-_NOBODY: Final = Account(address="0x")
+_ZERO_ADDRESS: Final = Account(address="0x")
 _PERIODS: Final = {"Day": 1, "Week": 7, "Month": 30, "AllTime": 100_000}
 
 
 def whose(state: State, body: dict[str, object]) -> Account:
     """The account that is asked about; an empty one where there is none."""
-    return state.accounts.get(str(body.get("user")).lower(), _NOBODY)
+    return state.accounts.get(str(body.get("user")).lower(), _ZERO_ADDRESS)
 
 
 def clearinghouse(state: State, body: dict[str, object]) -> dict[str, object]:
@@ -117,7 +117,7 @@ def spot_state(state: State, body: dict[str, object]) -> dict[str, object]:
                     "entryNtl": "0.0",
                 }
             )
-    return {"balances": rows if account is not _NOBODY else []}
+    return {"balances": rows if account is not _ZERO_ADDRESS else []}
 
 
 def open_orders(state: State, body: dict[str, object]) -> Sequence[object]:
@@ -128,7 +128,7 @@ def open_orders(state: State, body: dict[str, object]) -> Sequence[object]:
 
 
 def frontend_orders(state: State, body: dict[str, object]) -> Sequence[object]:
-    """The same with all fields."""
+    """Open orders with all fields."""
     account, dex = whose(state, body), dex_of(state, body).name
     mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
     return [o.long() for o in mine[::-1]]
@@ -140,7 +140,7 @@ def historical_orders(state: State, body: dict[str, object]) -> Sequence[object]
 
 
 def order_status(state: State, body: dict[str, object]) -> dict[str, object]:
-    """Where one order stands, by oid or cloid."""
+    """The status of one order, by oid or cloid."""
     key = body.get("oid")
     if type(key) is not int:
         key = cloid(key)
@@ -284,7 +284,7 @@ def extra_agents(state: State, body: dict[str, object]) -> Sequence[object]:
 
 
 def user_role(state: State, body: dict[str, object]) -> dict[str, object]:
-    """What an address is."""
+    """The role of an address."""
     address = str(body.get("user")).lower()
     if address in state.agent_of:
         return {"role": "agent", "data": {"user": state.agent_of[address]}}
@@ -319,7 +319,7 @@ def rate_limit(state: State, body: dict[str, object]) -> dict[str, object]:
 
 
 def active_asset(state: State, body: dict[str, object]) -> dict[str, object]:
-    """What an account could trade of one coin."""
+    """The sizes that an account could trade of one coin."""
     account = whose(state, body)
     market = state.markets.get(str(body.get("coin")))
     if market is None:
@@ -341,7 +341,7 @@ def active_asset(state: State, body: dict[str, object]) -> dict[str, object]:
 
 
 def referral(state: State, body: dict[str, object]) -> dict[str, object]:
-    """Rewards of a builder; nobody refers anybody here."""
+    """Rewards of a builder; there are no referrals here."""
     account = whose(state, body)
     return {
         "referredBy": None,

@@ -1,4 +1,4 @@
-"""What a request weighs, and the two budgets: of an IP address, and of an account.
+"""Rate limits: the weight of a request, and the two budgets: of an IP address, and of an account.
 
 Source: venue page 1.1 (the weights), 1.2 and 1.4.
 """
@@ -42,17 +42,17 @@ EXPIRED_COSTS: Final = 5
 
 
 def info_weight(kind: str) -> int:
-    """What an info request weighs before its answer is known."""
+    """The weight of an info request before its answer is known."""
     return LIGHT.get(kind, INFO_WEIGHT)
 
 
 def answer_weight(kind: str, answer: object) -> int:
-    """What a long answer weighs on top: one per twenty items."""
+    """The weight that a long answer adds: one per twenty items."""
     return len(answer) // PER_ITEMS if kind in GROWING and isinstance(answer, list) else 0
 
 
 def batch_of(action: Mapping[str, object]) -> int:
-    """How many orders or cancels an action holds; at least one."""
+    """Count the orders or cancels of an action; at least one."""
     for key in ("orders", "cancels", "modifies"):
         batch = action.get(key)
         if isinstance(batch, list):
@@ -61,7 +61,7 @@ def batch_of(action: Mapping[str, object]) -> int:
 
 
 def exchange_weight(action: Mapping[str, object]) -> int:
-    """What an action weighs: one, and one more for each forty orders."""
+    """The weight of an action: one, and one more for each forty orders."""
     return 1 + batch_of(action) // PER_ORDERS
 
 
@@ -92,7 +92,7 @@ class IpBudget:
 
 
 def request_cap(state: State, account: Account) -> int:
-    """How many requests an account has earned."""
+    """The number of requests that an account has earned."""
     return state.rules.request_buffer + int(account.volume)
 
 

@@ -1,4 +1,4 @@
-"""What an account is worth, what its positions bind, and where they are liquidated.
+"""Margin: an account's worth, the margin of its positions, and their liquidation prices.
 
 Source: venue page 1.1 (`clearinghouseState`) and 1.4; an account in unified or portfolio mode has
 one pool of each collateral for all dexes.
@@ -121,7 +121,8 @@ def _orders_margin(state: State, account: Account, dexes: set[str]) -> Decimal:
 
 
 def liquidation_price(state: State, account: Account, market: Market) -> Decimal | None:
-    """Where a position is liquidated if only its own mark moves; None where it never is.
+    """The mark at which a position is liquidated if only its own mark moves; None where it never
+    is.
 
     Source: the venue's page on liquidations: mark - side x available / size / (1 - l x side).
     """

@@ -1,4 +1,4 @@
-"""What can be traded: dexes, tokens, markets with their prices, and the listing of each network.
+"""Markets: dexes, tokens, perpetuals with their prices, and the listing of each network.
 
 Names, szDecimals, ids and modes are those of the venue page 1.4 and 1.5; prices are made up.
 """
@@ -105,7 +105,7 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything of one network."""
+    """Dexes, tokens and markets of one network."""
 
     dexes: tuple[Dex, ...]
     tokens: tuple[Token, ...]

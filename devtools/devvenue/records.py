@@ -15,7 +15,7 @@ TRIGGERED: Final = "triggered"
 
 
 class Liquidation(TypedDict):
-    """Whose position was closed, and how: in the `liquidation` of a fill."""
+    """The liquidated user and the method: the `liquidation` of a fill."""
 
     liquidatedUser: str
     markPx: str
@@ -24,7 +24,7 @@ class Liquidation(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """When a waiting order starts: at that mark price, as take profit or stop loss."""
+    """The condition that starts a waiting order: a mark price, as take profit or stop loss."""
 
     px: Decimal
     is_market: bool
@@ -202,7 +202,7 @@ class Position:
         return self.size * mark - self.entry
 
     def equity(self, mark: Decimal) -> Decimal:
-        """What an isolated position is worth."""
+        """The worth of an isolated position."""
         return self.raw_usd + self.size * mark
 
     def margin_used(self, mark: Decimal) -> Decimal:

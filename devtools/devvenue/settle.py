@@ -1,4 +1,4 @@
-"""What a trade, an hour of funding or a deposit does to an account."""
+"""Settlement: the effect of a trade, an hour of funding or a deposit on an account."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def sample(state: State, account: Account) -> None:
 
 
 def worth(state: State, account: Account) -> Decimal:
-    """Everything of an account, over all dexes, in dollars."""
+    """The worth of an account over all dexes, in dollars."""
     spot = ZERO if account.pooled else sum(account.spot.values(), ZERO)
     counted: set[int | str] = set()
     total = spot

@@ -102,7 +102,7 @@ _PLAIN: Final[dict[type, Reader[object]]] = {int: integer, bool: boolean, str: t
 
 
 def reader_of(form: type[T]) -> Reader[T]:
-    """How a form is read; every reader raises `Malformed` for what does not fit.
+    """The reader of a form; every reader raises `Malformed` for what does not fit.
 
     Shapes: `Annotated` names its reader, a union is the first that fits, a `Literal` one of its
     words; a TypedDict is an object with its keys in this order, null as absent, and unknown keys

@@ -1,4 +1,4 @@
-"""Who signed an action: the digest of each scheme, and the address that it recovers to.
+"""Signatures: the digest of each scheme, and the address that a signature recovers to.
 
 Made apart from the signer of the service on purpose: a fake that shares its code proves nothing.
 Source: venue page 1.3; EIP-712.
@@ -45,7 +45,7 @@ def action_hash(
 
 
 def l1_digest(connection_id: bytes, mainnet: bool) -> bytes:
-    """What an L1 action's signature is over: the phantom agent of its network."""
+    """The digest that an L1 action's signature covers: the phantom agent of its network."""
     struct = keccak(_AGENT_TYPE + keccak(text="a" if mainnet else "b") + connection_id)
     return keccak(b"\x19\x01" + _domain("Exchange", _L1_CHAIN_ID) + struct)
 
@@ -67,7 +67,9 @@ _MESSAGES: Final = {kind: (form.__name__, _message(form)) for kind, form in USER
 
 
 def user_signed_digest(action: UserSigned) -> bytes:
-    """What a user-signed action's signature is over. The domain has the chain that it names."""
+    """The digest that a user-signed action's signature covers. The domain has the chain that it
+    names.
+    """
     message: Mapping[str, object] = action
     name, fields = _MESSAGES[action["type"]]
     declared = ",".join(f"{kind} {field}" for field, kind in fields)

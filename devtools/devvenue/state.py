@@ -24,7 +24,7 @@ IP_BUDGET: Final = 1_200
 
 @dataclass(slots=True, kw_only=True)
 class Rules:
-    """What a test may set otherwise; the defaults are what the venue page says."""
+    """Rules that a test may change; the defaults are what the venue page says."""
 
     ip_budget: int | None = IP_BUDGET
     request_buffer: int = 10_000
@@ -39,7 +39,7 @@ class Rules:
 
 @dataclass(slots=True)
 class State:
-    """Everything there is. `now` answers milliseconds since the epoch."""
+    """The venue's whole state. `now` answers milliseconds since the epoch."""
 
     now: Callable[[], int]
     mainnet: bool = False
@@ -108,7 +108,7 @@ class State:
         return "0x" + keccak(text=f"devvenue {self.mainnet} {number}").hex()
 
     def open_interest(self, market: Market) -> Decimal:
-        """What the market had, and what the accounts here hold long."""
+        """The market's scripted open interest, and the accounts' long positions."""
         positions = (a.position(market.coin) for a in self.accounts.values())
         return market.open_interest + sum((size for size in positions if size > 0), ZERO)
 

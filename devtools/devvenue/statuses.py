@@ -1,4 +1,4 @@
-"""What became of an order, as the answer to an action says it."""
+"""Order statuses in the answer to an action."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rests(TypedDict):
 
 
 class Traded(Named):
-    """How much of an order traded, and at what price on average."""
+    """The size of an order that traded, and its average price."""
 
     totalSz: str
     avgPx: str

@@ -22,7 +22,7 @@ from devtools.devvenue.statuses import Cancelled, Failed, Filled, Named, Rests, 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the orders of one action share."""
+    """Parameters that the orders of one action share."""
 
     grouping: wires.Grouping = "na"
     builder: tuple[str, int] | None = None
@@ -162,7 +162,7 @@ def cross(
 
 
 def uncovered(state: State, market: Market, entry: Resting) -> bool:
-    """Whether a resting order would open what its account can no longer pay for: it goes."""
+    """Whether a order would open more than its account can pay for: it is cancelled then."""
     if entry.owner is None or entry.oid is None:
         return False
     account = state.accounts[entry.owner]
@@ -195,7 +195,7 @@ def _meet(
 
 
 def rest_traded(state: State, market: Market, entry: Resting, trade: Trade) -> None:
-    """What a trade does to the order that rested."""
+    """Apply a trade to the order that rested."""
     account = state.accounts[str(entry.owner)]
     resting = account.orders[int(entry.oid or 0)]
     apply_trade(state, resting, trade)

@@ -306,7 +306,7 @@ Action = L1Action | UserSigned
 
 
 def name_of(form: type) -> str:
-    """What an action is called on the wire."""
+    """The name of an action on the wire."""
     (name,) = get_args(get_type_hints(form)["type"])
     return str(name)
 

@@ -61,7 +61,8 @@ DOMAIN: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermsStatus:
-    """What was signed, held against the mandate as it stands; computed on every read, never stored.
+    """The signed terms, compared with the mandate as it stands; computed on every read, never
+    stored.
 
     `digest_matches` and `signer_matches` are null where nothing was signed or the chain is not set.
     """

@@ -75,8 +75,9 @@ class AllowedCredits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedByOrders:
-    """What orders at the venue count of the UTC day: what is open and what was traded, at limit
-    prices. Live ones share the cap with the vault's use; paper ones meet the same amount alone.
+    """The part of the UTC day's limit that orders at the venue use: open and traded amounts, at
+    limit prices. Live ones share the cap with the vault's use; paper ones meet the same amount
+    alone.
     """
 
     live: Usdc
@@ -224,7 +225,7 @@ class LimitsNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits(LimitsNow):
-    """The same, with what was broken, newest first."""
+    """Limits with their violations, newest first."""
 
     breaches: tuple[Breach, ...]
 

@@ -117,7 +117,7 @@ class VenueHolding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenueProgress:
-    """What live orders that cite the mandate came to, from the venue's own fills; in no figure of
+    """Result of the live orders that cite the mandate, from the venue's own fills; in no figure of
     the vault. `result_est` is realized - fees + what is open at the venue's mark prices, and null
     while one of them is missing; funding is the account's and not in it.
     """
@@ -135,7 +135,7 @@ class VenueProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How a mandate stands (spec 2.6). What nobody measured is null; estimates are named so.
+    """Figures of a mandate (spec 2.6). An unmeasured figure is null; estimates are named so.
 
     `venue` stands only where a live order that cites the mandate filled; `data_issue` only where a
     stored value was unusable, a mark is too old to act on, or a value probe of the vault does not

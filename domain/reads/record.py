@@ -144,7 +144,7 @@ def each_step(events: Sequence[Event], make: StepOf = to_step) -> Iterator[Step]
 
 
 def event_steps(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
-    """The same at once."""
+    """All steps of the event in one list."""
     return list(each_step(events, make))
 
 

@@ -24,7 +24,7 @@ LISTED_BY: Final = timedelta(minutes=1)  # after an approval the venue's list is
 KEY_LONGEST: Final = timedelta(days=30)
 NONCE_WINDOW: Final = timedelta(minutes=5)
 INTENT_LONGEST: Final = timedelta(days=30)
-NOBODY: Final = "0x" + "00" * 20
+ZERO_ADDRESS: Final = "0x" + "00" * 20
 DEFAULT_CHAIN: Final = 42_161
 _SIGNED_NAME: Final = re.compile(r"(?P<name>.{1,16}) valid_until (?P<until>[0-9]{1,15})")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

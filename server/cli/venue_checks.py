@@ -42,8 +42,9 @@ class VenueFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """What stands in the database: switches above their defaults, who may trade live, links and
-    keys on the network of live accounts."""
+    """The stored trading configuration: switches above their defaults, people who may trade live,
+    links and keys on the network of live accounts.
+    """
 
     switches: Switches
     allowed: int

@@ -11,7 +11,7 @@ from domain.chain_facts import VaultLog
 
 @dataclass(slots=True)
 class ChainEvidence:
-    """What the chain itself said of transactions and vaults that the logs at hand leave in doubt.
+    """The chain's evidence about transactions and vaults that the given logs leave in doubt.
 
     Shapes: `transactions` hold the logs of each, none where it is in no block that stands;
     `vaults` whether each is there, `blocks` the hash of each.

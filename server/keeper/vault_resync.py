@@ -53,7 +53,7 @@ class ResyncPath:
 
     @property
     def name(self) -> str:
-        """As it is kept."""
+        """The name under which the work is leased."""
         return f"{self.way} of node {self.node + 1} from block {self.low}"
 
 

@@ -250,8 +250,8 @@ class VaultUpkeep:
         work: Callable[[Mandate], Awaitable[Rest]],
         vault: VaultState | None = None,
     ) -> None:
-        """Do a piece of work if nobody else has it, and if its transactions were not sent by the
-        same figures of `vault` before; `work` says for how long it is left alone then.
+        """Run a piece of work if no other process has it, and if its transactions were not sent by
+        the same figures of `vault` before; `work` says for how long it is left alone then.
         """
         now, key = self.deps.clock.now(), mandate.public_id
         until = now + timedelta(seconds=CLAIM_S)

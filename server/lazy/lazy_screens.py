@@ -13,9 +13,9 @@ from aiohttp import web
 PREFIX: Final = "/app"
 
 
-class LateScreens(web.AbstractResource):
-    """Whatever stands under /app and is no operation: each page is routed by a router of their own,
-    so that it is counted and logged under its own path.
+class LazyScreens(web.AbstractResource):
+    """The pages under /app that are no operation: each is routed by a router of their own, so that
+    it is counted and logged under its own path.
     """
 
     def __init__(self, make: Callable[[], Sequence[web.RouteDef]]):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from venue.venues import Networks
 
 
-class LateVenues:
+class LazyVenues:
     """The venue's networks as configured, opened by the first question."""
 
     def __init__(self, settings: Settings, clock: Clock, store: Store):

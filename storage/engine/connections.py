@@ -121,7 +121,7 @@ class Connections:
                 self._limits.discard(limit)
 
     async def use(self, talk: Callable[[ConnectionUse], Awaitable[T]]) -> T:
-        """Talk until nobody else's write is in the way. Nothing of a lost try is stored.
+        """Retry while another connection's write is in the way. A lost try leaves nothing stored.
 
         Errors: `Unavailable`, which says whether what was asked may be stored all the same.
         """

@@ -168,11 +168,11 @@ class PrefetchedStore:
         return await self._store.prefetch(read_set)
 
     async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
-        """As the store."""
+        """Run one transaction; see `Store.write`."""
         return await self._store.write(work, read_set)
 
     def leave(self) -> None:
-        """As the store."""
+        """Give the connections back; see `Store`."""
         self._store.leave()
 
     async def close(self) -> None:

@@ -34,8 +34,8 @@ class LongReader(Protocol):
         ...
 
     def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
-        """The same, so many rows at once, for who goes through very many: as plain mappings, whose
-        columns the drivers' own look up by their names anew each time.
+        """Yield rows in pages, for very long reads: as plain mappings, because the drivers' own
+        rows look up their columns by name anew each time.
         """
         ...
 

@@ -1,5 +1,6 @@
-"""What handlers write about mandates, stored by one statement: of each mandate all or nothing, and
-only where it is still as the handlers saw it.
+"""Flush: the writes of many handlers in one statement.
+
+Of each mandate all or nothing is written, and only where it is still as the handlers saw it.
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ def flush_values(writes: Iterable[MandateWrite]) -> list[str]:
 
 
 class BufferedSql(PrefetchedSql):
-    """The same for a handler that writes about one mandate: its rows wait, and are stored with
-    those of the others of its batch. Those behind it see the ledger's head where it moved it.
+    """Statements of a handler that writes about one mandate: its rows are buffered, and stored
+    with those of the others of its batch. Later handlers see the ledger's head where it moved it.
     """
 
     def __init__(self, prefetched: QueryRows, write: MandateWrite):
@@ -151,7 +152,7 @@ class BufferedSql(PrefetchedSql):
         return len(self._write.rows) > self._start[1]
 
     def undo(self) -> None:
-        """As if it had not been run."""
+        """Drop the handler's buffered writes."""
         head, rows, self._write.closed = self._start
         if self._write.head is not head:
             self._move_head(head)

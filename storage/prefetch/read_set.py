@@ -1,4 +1,4 @@
-"""What a handler says beforehand that it will look at."""
+"""Read set: the rows that a handler declares before it runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS_SHOWN = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadSet:
-    """What to bring; a handler that looks at more is run in a transaction of its own instead.
+    """The rows to prefetch; a handler that reads more is run in a transaction of its own instead.
 
     Of each of the `mandates`, by public id: the mandate, its ledger's head and folded state, what
     the owner decides and decided, calldata handed out, its agent's policy, what the chain reader

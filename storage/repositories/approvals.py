@@ -296,7 +296,7 @@ class ReservationRepository:
     def of_call(
         self, public_id: str, target: str, data_hash: str, amount: Usdc
     ) -> Reservation | None:
-        """The same by what a vault's log repeats of the call."""
+        """The approval of a call, by the fields that a vault's log repeats."""
         row = first(
             self._sql,
             "SELECT * FROM reservations WHERE public_id = :mandate AND data_hash = :data "

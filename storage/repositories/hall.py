@@ -142,8 +142,8 @@ class HallRepository:
 
     def stale(self, today: datetime, now: datetime, limit: int) -> list[str]:
         """Agents whose row is behind: those without one, with ledger rows since, or of a day
-        before `today` (00:00 UTC), or of a time to come, as a clock that ran ahead said. Those
-        that somebody claimed are left to him.
+        before `today` (00:00 UTC), or of a time to come, as a clock that ran ahead said. Those that
+        another process has leased are left to it.
 
         A row counts from a minute before `as_of` on, because a transaction that began earlier may
         commit later.

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from domain.trading.venue_account import NOBODY, AgentKey, KeyKind, KeyStatus, Link, LinkChallenge
+from domain.trading.venue_account import (
+    ZERO_ADDRESS,
+    AgentKey,
+    KeyKind,
+    KeyStatus,
+    Link,
+    LinkChallenge,
+)
 from domain.trading.venue_values import Network
 from storage.sql import (
     Row,
@@ -228,11 +235,11 @@ class VenueAccountRepository:
             self._sql,
             "SELECT * FROM venue_agent_keys WHERE link_id = :link AND kind = :kind "
             "AND ended_at IS NULL "
-            "AND status IN ('approved', 'unknown', 'sending') AND agent_lower <> :nobody "
+            "AND status IN ('approved', 'unknown', 'sending') AND agent_lower <> :zero_address "
             "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
             link=link_id,
             kind=kind,
-            nobody=NOBODY,
+            zero_address=ZERO_ADDRESS,
         )
         return _key(row)
 
@@ -241,11 +248,11 @@ class VenueAccountRepository:
         row = first(
             self._sql,
             "SELECT * FROM venue_agent_keys WHERE link_id = :link AND kind = :kind "
-            "AND status = 'approved' AND agent_lower <> :nobody "
+            "AND status = 'approved' AND agent_lower <> :zero_address "
             "ORDER BY requested_at DESC, approval_id DESC LIMIT 1",
             link=link_id,
             kind=kind,
-            nobody=NOBODY,
+            zero_address=ZERO_ADDRESS,
         )
         return _key(row)
 
@@ -255,10 +262,10 @@ class VenueAccountRepository:
         rows = self._sql.rows(
             "SELECT l.* FROM venue_agent_keys k JOIN venue_links l ON l.link_id = k.link_id "
             "WHERE k.kind = 'keeper' AND k.ended_at IS NULL AND k.status = 'approved' "
-            "AND k.agent_lower <> :nobody AND k.valid_until > :now AND l.ended_at IS NULL "
+            "AND k.agent_lower <> :zero_address AND k.valid_until > :now AND l.ended_at IS NULL "
             "AND COALESCE(k.checked_at, 0) < :before "
             "ORDER BY COALESCE(k.checked_at, 0), k.approval_id LIMIT :most",
-            nobody=NOBODY,
+            zero_address=ZERO_ADDRESS,
             now=micros(now),
             before=micros(before),
             most=limit,

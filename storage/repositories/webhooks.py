@@ -1,7 +1,7 @@
 """Webhooks of owners, and the deliveries that wait for them.
 
-A webhook is claimed, not a delivery: so one receiver gets one call at a time, in order, and one
-that hangs holds nobody else. What is claimed by a process that ends is free again when the claim
+A webhook is claimed, not a delivery: one receiver gets one call at a time, in order, and one that
+hangs delays no other. A webhook that is claimed by a process that ends is free again when the claim
 runs out: a delivery may come twice, under the same id, and is never lost.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devtools.devvenue import VenueFault
-from domain.trading.venue_account import NOBODY, agent_name
+from domain.trading.venue_account import ZERO_ADDRESS, agent_name
 from tests.app.desks import TradingSite, a_trading_site, form, live_at_the_door, said, sent_to
 from tests.app.site import Browser, Page
 from tests.tools.trading.conftest import BUILDER, Person, no_pauses, order_key, signed
@@ -155,7 +155,7 @@ async def test_a_keeper_key_is_approved_and_revoked_from_the_page(site: TradingS
         assert said(page, "key").startswith("Order keyNone")
         assert not page.all("form", id="keeper-enable")
         name = agent_name(str(p.caller.user_id), "testnet", "keeper")
-        done = await handed_in(site, browser, p, "keeper-revoke", NOBODY, agent_name=name)
+        done = await handed_in(site, browser, p, "keeper-revoke", ZERO_ADDRESS, agent_name=name)
         assert done.status == 303, done.said
         page = await browser.get("/app/own")
         assert said(page, "keeper").startswith("Keeper keyNone, and not required")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,3 +139,37 @@ def test_no_class_name_has_two_meanings() -> None:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(file.relative_to(ROOT)))
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+RIDDLES = re.compile(
+    r"(what|who|whoever|whose|whom|whatever|where|when|why|how|nobody|somebody)\b", re.I
+)
+
+
+def riddles(text: str) -> list[str]:
+    """Docstrings that begin with a question word or a pronoun in place of a noun or a verb."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [
+        doc.splitlines()[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, documented) and (doc := ast.get_docstring(node)) and RIDDLES.match(doc)
+    ]
+
+
+def test_no_docstring_begins_with_a_question_word_or_a_pronoun() -> None:
+    wrong = {
+        str(file.relative_to(ROOT)): lines
+        for file, _ in sources()
+        if (lines := riddles(file.read_text()))
+    }
+    assert wrong == {}
+
+
+def test_a_riddle_is_seen_in_modules_classes_and_functions() -> None:
+    text = (
+        '"""What a row says."""\nclass Row:\n    """Who calls."""\n    def get(self): "How many."\n'
+    )
+    text += (
+        'def put():\n    """Whether a row is stored: a noun clause is an answer, and stays."""\n'
+    )
+    assert riddles(text) == ["What a row says.", "Who calls.", "How many."]

@@ -186,7 +186,7 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
 def agent_payload(
     mandate: Mandate, kind: LedgerKind, payload: dict[str, object] | None
 ) -> AgentPayload:
-    """What an agent says with a row, and whether a vault's log will tell of it.
+    """The payload that an agent gives with a row, and whether a vault's log will confirm it.
 
     Errors: `invalid_request`, `invalid_number`.
     """

@@ -87,7 +87,8 @@ class ReconcileOut(ResponseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeEvidence:
-    """What the chain was asked: of a transaction, or of what an agent's wallet sent.
+    """The chain's evidence of an outcome: of a transaction, or of the transactions of an agent's
+    wallet.
 
     `chain_read` is false where no node answered; `waits` is true for a transaction that is known
     and not mined yet.

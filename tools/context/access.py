@@ -14,7 +14,7 @@ from tools.model.operation import Caller, Deps, RequestContext
 
 
 def not_found(subject: str = "mandate") -> Refused:
-    """The same answer for "not yours" and "not there" (contract 1)."""
+    """One answer for "not yours" and "not there" (contract 1)."""
     return Refused(refusal("not_found", what=subject))
 
 

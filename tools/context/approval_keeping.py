@@ -36,7 +36,7 @@ async def vault_keeps_approvals(deps: Deps, mandate: Mandate) -> bool | None:
 
 
 async def approval_keeping_if_readable(deps: Deps, mandate: Mandate) -> bool | None:
-    """The same; what is stored, or None, where the chain cannot be asked."""
+    """Read `approval_keeping`; the stored value, or None, where the chain cannot be read."""
     chain = chain_or_none(deps, mandate)
     try:
         with nullcontext() if chain is None else chain.short_deadline():

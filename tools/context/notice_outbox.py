@@ -42,7 +42,7 @@ def _queued(uow: UnitOfWork, webhook: Webhook, notice: Notice, body: str, now: d
 
 
 def message_id(webhook_id: str, key: str) -> str:
-    """The same id for the same thing, whichever process comes upon it."""
+    """The message id of a notice: equal for equal notices, whichever process writes them."""
     digest = hashlib.sha256(f"{webhook_id}:{key}".encode()).digest()
     return "msg_" + b32encode(digest[:15]).decode().lower()
 

@@ -127,9 +127,9 @@ _READ: ContextVar[_Reads | None] = ContextVar("_READ", default=None)
 def one_read_per_vault(
     cache: PageVaultCache | None = None, *, use_cached: bool = False
 ) -> Iterator[None]:
-    """Within it a vault is read once, whatever asks: what is put together of several reads is of
-    one block, and costs one read. With `cache`, what is read is kept for others, and who asks
-    `use_cached` takes what somebody read a moment ago.
+    """Read each vault once within the block: an answer of several reads is of one block, and costs
+    one read. With `cache`, a read is kept for other callers, and a caller with `use_cached` takes a
+    recent one.
     """
     token = _READ.set(_Reads({}, cache, use_cached))
     try:
@@ -151,7 +151,7 @@ async def vault_if_readable(chain: Chain | None, mandate: Mandate) -> VaultState
 
 
 async def vault_or_last_known(chain: Chain | None, mandate: Mandate) -> VaultState | None:
-    """The same; what the vault said last where it cannot be read in time."""
+    """Read the vault; its last known state where it cannot be read in time."""
     state = await vault_if_readable(chain, mandate)
     if state is not None or chain is None or not chain.rpc_set or mandate.vault_address is None:
         return state
@@ -167,7 +167,7 @@ async def _vault(chain: Chain, address: str) -> VaultState | None:
 
 
 async def simulation_if_readable(chain: Chain, call: Call) -> Simulation | None:
-    """What a call would do now; None where the chain cannot be asked in time, from which no refusal
+    """Simulate a call now; None where the chain cannot be read in time, from which no refusal
     follows.
 
     Who is handed something to send waits as long as a request may; a node that was given up before
@@ -188,7 +188,8 @@ def signed_digest(chain: Chain, mandate: Mandate) -> str | None:
 
 
 def signed_vault(chain: Chain, mandate: Mandate) -> str | None:
-    """Where the vault of the signed terms stands, or will; None for terms that have none.
+    """The address, present or predicted, of the vault of the signed terms; None for terms that
+    have none.
 
     It follows from the terms alone: what anybody says of another address is wrong.
     """

@@ -26,8 +26,8 @@ def plain(value: Any) -> Any:
 
 
 def hashable(value: object) -> Any:
-    """What stands in a canonical body for a value that JSON does not have: one number has one form,
-    however many zeros it was written with, and what no double tells is a text.
+    """The canonical form of a number that JSON does not have: one number has one form, however
+    many zeros it was written with, and what no double holds is a text.
     """
     if not isinstance(value, Decimal):
         return str(value)

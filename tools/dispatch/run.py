@@ -162,8 +162,8 @@ async def _run_cached_credential(
     transport: Transport,
     address: str | None,
 ) -> OperationResult:
-    """Run for a presumed caller. Where that was not confirmed, or not come to, whose the key is now
-    decides: nobody is refused in somebody else's name.
+    """Run for a cached caller. Where the cached credential was not confirmed, or not read, the
+    stored credential decides: no caller is refused for another one's fault.
     """
     try:
         return await _run(op, deps, caller, arguments, key, transport)
@@ -179,7 +179,7 @@ async def _run_cached_credential(
 
 
 def _unanswered(op: Operation, error: Unavailable, key: str | None) -> Refused:
-    """What to say of trouble with the database: a repeat is safe where nothing was stored, and
+    """The refusal for a fault of the database: a repeat is safe where nothing was stored, and
     where a key makes it so.
     """
     if error.unknown and op.writes and (key is None or op.idempotency is None):

@@ -65,7 +65,7 @@ class RollupInput(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RollupClock:
-    """The same outside of a call."""
+    """The clock of a roll-up outside of a call."""
 
     now: datetime
     config: Config

@@ -16,8 +16,8 @@ from storage.unit_of_work import UnitOfWork
 def executed_of(
     uow: UnitOfWork, mandate: Mandate, log: VaultLog, *, known: bool = False
 ) -> Reservation | None:
-    """What was handed out for the very call that a vault's `Executed` tells of, before it was
-    mined, and was not executed by another.
+    """The reservation for the very call that a vault's `Executed` names, made before it was mined,
+    and not executed by another.
 
     `known`: the call had been executed by what was handed out before a reorganisation took it
     away, and may stand in an earlier block now.

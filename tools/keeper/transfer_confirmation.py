@@ -91,8 +91,8 @@ def settle_report(
 def book(
     uow: UnitOfWork, chain_id: int, tx_hash: str, gained: Mapping[str, int], now: datetime
 ) -> int:
-    """Book what one USDC transaction moved between proven addresses, for every agent it touched,
-    whoever reported it (contract 7); how many agents' balances it changed.
+    """Book the amounts that one USDC transaction moved between proven addresses, for every agent
+    that it touched, with or without a report (contract 7); the number of balances that changed.
 
     Shapes: `gained` as `domain.agents.transfers.gains` gives it.
     """
@@ -158,8 +158,8 @@ def _book_unreported(
 def take_inbound(
     uow: UnitOfWork, chain_id: int, token: str, transfers: Iterable[FoundTransfer], now: datetime
 ) -> int:
-    """Turn USDC transfers into proven addresses that nobody reported into confirmed reports by
-    `chain`; how many balances changed.
+    """Turn unreported USDC transfers into proven addresses into confirmed reports by `chain`; the
+    number of balances that changed.
 
     Shapes: `transfers` has (transaction hash, log) of all transfers of the transactions, deep
     enough. A report that waits is settled by it too. An address that somebody else keeps busy

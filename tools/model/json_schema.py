@@ -67,8 +67,8 @@ def takes_schema(op: Operation) -> Schema:
 
 @cache
 def tool_input(op: Operation) -> Schema:
-    """The same for an MCP tool: nothing nullable that may be left out, and the idempotency key as
-    an argument.
+    """The input schema of an MCP tool: nothing nullable that may be left out, and the idempotency
+    key as an argument.
     """
     schema = takes_schema(op)
     properties = {n: _tool_field(p) for n, p in schema["properties"].items()}

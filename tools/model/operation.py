@@ -48,7 +48,8 @@ class ResponseModel(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: a role, and the user id behind the credential (None for nobody, keeper and admin).
+    """The caller of an operation: a role, and the user id behind the credential (None for
+    anonymous callers, keeper and admin).
 
     `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet,
     `chain_id` the one chain where its word counts where it is a contract (None for a key).

@@ -18,7 +18,7 @@ from storage.unit_of_work import UnitOfWork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperExecution:
-    """What became of a paper order: its fills, whether the rest waits in the book, or why it was
+    """Result of a paper order: its fills, whether the rest waits in the book, or why it was
     refused. `word` is what its `venue.status` would be.
     """
 

@@ -90,7 +90,7 @@ def to_json(value: Any, of: Any) -> Any:
 
 
 def to_json_as(body: Mapping[str, object], of: Any) -> Any:
-    """The same of a body by the type's names; what the type does not name is an error."""
+    """Turn a body into JSON by the type's names; a key that the type does not name is an error."""
     return to_json(adapter(of).validate_python(body), of)
 
 

@@ -85,7 +85,7 @@ def smaller_page(
 def truncate_result(
     op: Operation, arguments: Mapping[str, object], reply: OperationResult
 ) -> OperationResult:
-    """The answer with what is long in it cut, where nobody named a length; `cut` says what.
+    """Cut the long lists of an answer, where the request named no length; `cut` says what.
 
     A refusal, and whatever has to be whole to be used (calldata, typed data), stays as it is.
     """

@@ -88,7 +88,7 @@ def own_write(route: str) -> Callable[[Caller, Any], str]:
 
 
 def order_write(subject: str) -> Callable[[Caller, Any], str]:
-    """The same of a route whose path names an order: that is in no body."""
+    """Fields of a route whose path names an order: that is in no body."""
     return lambda caller, request: (
         f"{caller.user_id}:order:/wallet/order/{request.order_id}/{subject}"
     )

@@ -1,4 +1,4 @@
-"""How a call travels: one connection pool, a credential, JSON there and a model back."""
+"""Transport of the calls: one connection pool, a credential, JSON there and a model back."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _NOTHING: Final[Mapping[Reads, object]] = {
 
 
 class _Plan:
-    """How keys are read into the values of a record, by their places among its fields.
+    """Mapping from keys to the fields of a record, by place.
 
     Shapes: `nothing` holds the values of absent keys, by attribute; `alone` the keys and inner
     objects that are read only where they are present, by name; `always` the keys whose reader looks

@@ -80,7 +80,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedBook:
-    """What the agents of a mandate claim.
+    """The claims of a mandate's agents, folded.
 
     Units: micro-USDC; `credits` are paid-read credits by UTC day, `notional` the spend at venues
     and paid hosts by UTC day, which no vault log will show, `ordered` the part of it at the

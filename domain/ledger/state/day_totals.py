@@ -121,9 +121,9 @@ class Interval:
         )
 
     def capital(self, result: int) -> int:
-        """What the interval's result is over: the positions that stood at its begin, before the
-        result; where there were none, what was put into them since; else all the money that may
-        have been there, as for the fee that an agent is paid.
+        """The capital that the interval's result is divided by: the positions at its begin, before
+        the result; where there were none, the cost of those opened since; else all the money that
+        may have been there, as for the fee of an agent.
 
         Idle cash beside positions is no part of it, and neither is any figure that holds the
         result, so that no outcome weighs itself. A loss is never larger than what it is over: where

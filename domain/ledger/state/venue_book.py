@@ -39,7 +39,7 @@ def worth_of(size: Decimal, px: Decimal, *, round_up: bool) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VenuePosition:
-    """What the mandate's own orders come to in one product: not the whole account's position.
+    """The mandate's own position in one product, by its orders: not the whole account's position.
 
     Units: `size` in the coin, negative when short; `cost` micro-USDC that it was entered for, of
     the same sign; `px` the price of its newest fill.

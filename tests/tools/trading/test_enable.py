@@ -13,7 +13,7 @@ from eth_account import Account
 
 from devtools.devvenue import Rules, VenueFault
 from domain.refusals import Refused, refusal
-from domain.trading.venue_account import NOBODY, agent_name, milliseconds
+from domain.trading.venue_account import ZERO_ADDRESS, agent_name, milliseconds
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed, signed_name
 from tests.tools.trading.signers import a_signer
 
@@ -83,7 +83,7 @@ async def test_abuse_12_a_signature_over_a_withdrawal_approves_nothing_and_sends
 ) -> None:
     p = await desk.linked()
     typed = {
-        "domain": {"name": "HyperliquidSignTransaction", "version": "1", "chainId": 42161, "verifyingContract": NOBODY},
+        "domain": {"name": "HyperliquidSignTransaction", "version": "1", "chainId": 42161, "verifyingContract": ZERO_ADDRESS},
         "types": {"HyperliquidTransaction:Withdraw": [{"name": "hyperliquidChain", "type": "string"}, {"name": "destination", "type": "string"}, {"name": "amount", "type": "string"}, {"name": "time", "type": "uint64"}]},
         "primaryType": "HyperliquidTransaction:Withdraw",
         "message": {"hyperliquidChain": "Testnet", "destination": order_key(9), "amount": "900", "time": 1},
@@ -101,8 +101,8 @@ async def test_abuse_12_the_owner_as_agent_the_zero_address_and_a_used_agent_are
 ) -> None:
     p, other = await desk.linked(), await desk.linked()
     assert await refused(desk, p, **desk.approval(p, p.wallet.address)) == (400, "invalid_request")
-    assert await refused(desk, p, **desk.approval(p, NOBODY)) == (400, "invalid_request")
-    assert await refused(desk, p, **desk.approval(p, NOBODY, revoke=False)) == (
+    assert await refused(desk, p, **desk.approval(p, ZERO_ADDRESS)) == (400, "invalid_request")
+    assert await refused(desk, p, **desk.approval(p, ZERO_ADDRESS, revoke=False)) == (
         400,
         "invalid_request",
     )
@@ -191,7 +191,7 @@ async def test_enabling_again_takes_the_old_keys_place(desk: Desk) -> None:
 
 async def revocation(ingest_context: Desk, p: Person, **changes: Any) -> dict[str, Any]:
     name = agent_name(str(p.caller.user_id), "testnet", "order")
-    return ingest_context.approval(p, NOBODY, revoke=True, **({"agent_name": name} | changes))
+    return ingest_context.approval(p, ZERO_ADDRESS, revoke=True, **({"agent_name": name} | changes))
 
 
 async def test_abuse_09_a_key_revoked_one_second_ago_is_dead_though_the_venue_still_lists_it(
@@ -472,7 +472,7 @@ async def test_after_its_end_or_a_revocation_the_signer_offers_a_key_that_was_ne
         desk.clock.forward(days=30)
         await approved()
         name = agent_name(str(p.caller.user_id), "testnet", "keeper")
-        gone = desk.approval(p, NOBODY, agent_name=name, revoke=True, kind="keeper")
+        gone = desk.approval(p, ZERO_ADDRESS, agent_name=name, revoke=True, kind="keeper")
         await desk.ok("own_enable_relay", p.caller, **gone)
         desk.clock.forward(seconds=10)
         await approved()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from devtools.devvenue import VenueFault
-from domain.trading.venue_account import NOBODY, agent_name
+from domain.trading.venue_account import ZERO_ADDRESS, agent_name
 from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
 from server.wiring import Runtime
@@ -180,7 +180,7 @@ async def test_a_key_revoked_here_is_told_and_a_new_one_ends_it(desk: Desk) -> N
     p = await desk.linked()
     await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
     name = agent_name(str(p.caller.user_id), "testnet", "order")
-    asked = desk.approval(p, NOBODY, agent_name=name, revoke=True)
+    asked = desk.approval(p, ZERO_ADDRESS, agent_name=name, revoke=True)
     await desk.ok("own_enable_relay", p.caller, **asked)
     assert await step(desk, p) == ("enable", "Your order key was revoked. Approve a new one")
     desk.clock.forward(seconds=10)

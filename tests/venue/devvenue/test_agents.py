@@ -22,7 +22,7 @@ from tests.venue.devvenue.material import (
 )
 
 DAY = 86_400_000
-NOBODY = "0x" + "00" * 20
+ZERO_ADDRESS = "0x" + "00" * 20
 PENDING = "User has pending agent removal"
 EXPIRED = "Agent valid_until already expired."
 
@@ -97,7 +97,7 @@ def test_the_same_name_rotates_and_the_old_key_dies_at_once(desk: Desk) -> None:
 
 def test_address_zero_removes_and_the_removal_is_pending_for_five_seconds(desk: Desk) -> None:
     desk.approve(ALICE, address(KEY), "key")
-    assert desk.approve(ALICE, NOBODY, "key") == "ok"
+    assert desk.approve(ALICE, ZERO_ADDRESS, "key") == "ok"
     assert desk.ask("extraAgents", ALICE) == []
     assert noop(desk, KEY) == f"User or API Wallet {address(KEY)} does not exist."
     assert desk.approve(ALICE, address(another(1)), "key") == PENDING
@@ -132,7 +132,7 @@ def test_an_address_is_an_agent_once(desk: Desk) -> None:
     assert desk.approve(ALICE, address(KEY), "key") == used
     assert desk.approve(BOB, address(KEY), "key") == used
     assert desk.approve(ALICE, address(BOB), "bob") == used
-    desk.approve(ALICE, NOBODY, "key")
+    desk.approve(ALICE, ZERO_ADDRESS, "key")
     desk.now += 5_000
     assert desk.approve(ALICE, address(KEY), "key") == used
 
@@ -144,7 +144,7 @@ def test_where_addresses_may_return_an_old_action_may_too(desk: Desk) -> None:
     old = desk.l1(KEY, {"type": "order", "orders": [wire], "grouping": "na"})
     desk.venue.exchange(old)
     assert "duplicate nonce" in desk.venue.exchange(old)["response"]
-    desk.approve(ALICE, NOBODY, "key")
+    desk.approve(ALICE, ZERO_ADDRESS, "key")
     desk.now += 5_000
     assert desk.approve(ALICE, address(KEY), "key") == "ok"
     assert desk.venue.exchange(old)["status"] == "ok"

@@ -176,8 +176,8 @@ class StepPage(Page[Step]):
 
 
 async def list_mandates(deps: Deps, caller: Caller, request: MandateListIn) -> OperationResult:
-    """Mandates you own, or those assigned to your key, newest first; some of them a turn: 200 at
-    once would keep everybody else waiting.
+    """Mandates you own, or those assigned to your key, newest first; read a few at a time, because
+    200 at once would block the loop.
     """
     now = deps.clock.now()
     listed = await deps.store.read(partial(_listed, caller, request), single=True)

@@ -126,7 +126,7 @@ def show_statement(
 
 
 async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
-    """Go over all mandates, some a turn, so that nobody waits for the longest list.
+    """Go over all mandates, a few at a time, so that the longest list does not block the loop.
 
     Every mandate's figures are of one snapshot; those of different mandates need not be.
     """

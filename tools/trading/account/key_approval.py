@@ -15,8 +15,8 @@ from domain.refusals import Refused, invalid, refusal
 from domain.times import timestamp
 from domain.trading.venue_account import (
     KEY_LONGEST,
-    NOBODY,
     NONCE_WINDOW,
+    ZERO_ADDRESS,
     AgentKey,
     KeyKind,
     Link,
@@ -115,7 +115,7 @@ class KeyApproval:
     @property
     def revokes(self) -> bool:
         """Whether the approval takes a key back: it names no agent."""
-        return self.agent == NOBODY
+        return self.agent == ZERO_ADDRESS
 
     def key(self, approval_id: str, now: datetime) -> AgentKey:
         """The record of the approved key."""
@@ -261,7 +261,7 @@ def _end(request: RelayIn, name: str, now: datetime) -> datetime:
 
 def _new_agent(link: Link, agent: str) -> None:
     """Refuse an address that may not become a key."""
-    if agent == NOBODY:
+    if agent == ZERO_ADDRESS:
         raise invalid("agent_address", "the zero address only with revoke")
     if agent == link.wallet.lower():
         raise invalid("agent_address", "a key of its own, not the wallet itself")
@@ -279,7 +279,7 @@ async def _keepers_own(deps: Deps, key_approval: KeyApproval) -> None:
 
 
 def _revoked_name(uow: UnitOfWork, link: Link, request: RelayIn, agent: str) -> str:
-    if agent != NOBODY:
+    if agent != ZERO_ADDRESS:
         raise invalid("agent_address", "the zero address revokes")
     if request.agent_name not in uow.venue.names_of(link.link_id, request.kind):
         raise invalid("agent_name", "a name that was approved here")

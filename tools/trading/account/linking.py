@@ -193,7 +193,7 @@ def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _Link
 
 
 async def prove(deps: Deps, caller: Caller, started: _LinkAttempt) -> LinkChallenge:
-    """Who signed the text, and what that is at the venue; then whether it is free.
+    """Find the signer of the text and its role at the venue, and check that it is free.
 
     Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
     `venue_unavailable`.
@@ -239,8 +239,8 @@ def _free(uow: UnitOfWork, stored: LinkChallenge) -> Link | None:
 def link(
     uow: UnitOfWork, ctx: RequestContext[LinkIn, None], started: _LinkAttempt, stored: LinkChallenge
 ) -> OperationResult:
-    """Write the link; who has it already keeps it, under the newer terms. Somebody may have been
-    faster since it was free: that is an answer like another.
+    """Write the link; a caller who has it already keeps it, under the newer terms. Another caller
+    may have been faster since it was free: that is an answer like another.
     """
     try:
         own = _free(uow, stored)

@@ -65,7 +65,7 @@ class EnableOut(ResponseModel):
 
 
 class KeeperEnableOut(EnableOut):
-    """The same for the keeper key, whose address the signer gives."""
+    """Payload that enables the keeper key, whose address the signer gives."""
 
     agent_address: str
 

@@ -55,7 +55,7 @@ MarketAhead = MarketSnapshot | Refused
 
 
 async def ahead(deps: Deps, product: str, *, latency: timedelta, reduces: bool) -> MarketAhead:
-    """What a paper order that is accepted now will be filled on, or why it will not be.
+    """Prices that a paper order accepted now will be filled at, or why it will not be.
 
     It is waited for with no transaction open, so that the order is decided about, stored and filled
     in one: a process that ends meanwhile leaves nothing behind.

@@ -53,7 +53,7 @@ from tools.trading.orders.trader_context import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderInputs:
-    """What was found out before the write.
+    """Facts gathered before the write.
 
     `mode` is what the order was meant for then; `exchange` fills on paper; `venue` is the one that
     a live order goes to.
@@ -112,7 +112,7 @@ async def marks_of_mandate(
 async def gather_for_caller(
     deps: Deps, caller: Caller, request: OrderRequest | FieldProblem, source: Source
 ) -> OrderInputs:
-    """The same for a caller on a surface; what is past of his owner's orders is ended before."""
+    """Gather the inputs for a caller on a surface; overdue orders are ended before."""
     surface: TradingSurface = "door" if source == "door" else "terminal"
     now = deps.clock.now()
 

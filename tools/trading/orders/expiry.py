@@ -18,8 +18,8 @@ def has_overdue(uow: UnitOfWork, owner_id: str, now: datetime) -> bool:
 
 
 async def expire_overdue(deps: Deps, owner_id: str, now: datetime) -> None:
-    """End a person's orders whose time is up, in a transaction of its own: it takes counters, and
-    whoever makes an order takes agent, mandate and book before those.
+    """End a person's orders whose time is up, in a transaction of its own: it locks counters, and
+    making an order locks agent, mandate and book before those.
     """
     await deps.store.write(lambda uow: _sweep(uow, owner_id, now))
 

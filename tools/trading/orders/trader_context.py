@@ -137,7 +137,7 @@ def trader_context(
 
 
 async def standing(deps: Deps, caller: Caller, transport: TradingSurface) -> TraderContext:
-    """The same, in a read of its own."""
+    """Read the trader context in a transaction of its own."""
     return await deps.store.read(
         lambda uow: trader_context(
             uow, switches(uow, deps.defaults), deps.config.trading, caller, transport

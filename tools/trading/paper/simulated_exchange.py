@@ -293,8 +293,8 @@ def _execute_on(
     request: PaperOrder,
     meet: Callable[[ConsumedDepth], Execution],
 ) -> Execution:
-    """What an order meets on a snapshot. One that fills something is stored, and where somebody
-    took of it meanwhile it is met once more, while nobody else can.
+    """Execute an order on a snapshot. One that fills something is stored, and where another order
+    took of it meanwhile it is executed once more, under the lock.
     """
     taken, takers = uow.paper.taken(order_book.hash, is_buy=request.is_buy)
     execution = meet(taken)
@@ -330,7 +330,7 @@ def _booked(
 
 
 def _order_fill(fill: Filled, n: int, at: datetime, realized: int | None) -> OrderFill:
-    """The same as an order shows it; its trade is named by its entry in the book."""
+    """A fill as an order shows it; its trade is named by its entry in the book."""
     prepaid_cost = fill.fee + fill.builder_fee
     return OrderFill(
         px=fill.px,
@@ -349,7 +349,9 @@ def _usdc(micros: int) -> Decimal:
 
 
 def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) -> None:
-    """As the venue does with what an account cannot bear, or what has nothing to reduce."""
+    """Cancel an order that its account cannot bear, or that has nothing to reduce, as the venue
+    does.
+    """
     if refused.kind.code == "wallet_venue_unavailable":
         raise Refused(refused)
     reduces = refused.kind.code == "wallet_no_position"
@@ -360,7 +362,7 @@ def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) 
 
 
 def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
-    """As the venue does with every order of what it delists."""
+    """Cancel the orders of a delisted product, as the venue does."""
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.version != read.version:
         return

@@ -282,9 +282,9 @@ class StopLineExecutor:
     async def _settled(
         self, w: TrackedMandate, positions: Mapping[str, Decimal] | None
     ) -> TrackedMandate:
-        """Ask what became of orders that nobody knows the end of, and what filled of those in a
-        product that is `positions` (None: in any); the mandate as it is then. What the venue does
-        not say now is asked again.
+        """Query the status of orders whose end is unknown, and the fills of those in a product
+        that is `positions` (None: in any); the mandate as it is then. An order that the venue does
+        not answer for now is queried again.
         """
         request = False
         for order in w.orders:
