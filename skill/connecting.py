@@ -49,7 +49,7 @@ def client_config(base_url: str) -> dict[str, object]:
 def rate_limits(config: Config) -> list[dict[str, object]]:
     """Limits a caller can run into, besides those of its mandates."""
     return [
-        # 0 switches a rate off, and is told as no limit.
+        # 0 switches a rate off, and is shown as no limit.
         {
             "what": "reads a key and minute",
             "limit": config.rate_reads or None,

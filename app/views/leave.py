@@ -14,7 +14,7 @@ from app.words.untrusted_text import AgentName, agent_of
 MESSAGES: Final[Mapping[str, str]] = {
     "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
     "unwind": _("Close this position: what comes back stays in your vault."),
-    "settle": _("The result is fixed, once. The withdrawal does it where nobody did before."),
+    "settle": _("The result is fixed, once: by the withdrawal, if not before."),
     "withdraw": _("Withdraw: everything but the agent’s earned share is paid to you."),
 }
 

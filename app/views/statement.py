@@ -25,7 +25,7 @@ BREACHES: Final[Mapping[str, str]] = {
     "not_accepted": _("An action before the agent had accepted"),
     "below_stop_line": _("An action below the stop line"),
     "approval_missing": _("An action without your approval"),
-    "agent_mismatch": _("An action of somebody else than the agent"),
+    "agent_mismatch": _("An action that the agent did not make"),
     "duplicate_tx": _("One transaction reported twice"),
 }
 

@@ -14,7 +14,7 @@ from domain.money import MICROS, Usdc
 CENT: Final = 10_000  # micro-USDC
 KEPT: Final = 4_096  # amounts that were shown, since the same ones are shown again
 UNKNOWN: Final = Markup(
-    '<span class="unknown" title="Nobody has measured this yet">not known yet</span>'
+    '<span class="unknown" title="This is not measured yet">not known yet</span>'
 )
 _SHOWN: Final = Markup('<data class="usdc" value="%s" title="%s">%s</data>')
 

@@ -20,8 +20,8 @@ KINDS: Final[Mapping[str, str]] = {
     "mandate.stopped": _("a mandate was stopped"),
     "mandate.settled": _("a mandate is settled"),
     "deposit.seen": _("money came into a vault"),
-    "transfer.in": _("money came to an agent that nobody had reported"),
-    "order.unknown": _("nobody knows yet what became of an order"),
+    "transfer.in": _("an agent received money that it had not reported"),
+    "order.unknown": _("the outcome of an order is unknown"),
 }
 """The kinds of notices (`domain/reads/notices.py`), as their owner reads them."""
 MANDATES: Final[Mapping[str, str]] = {
@@ -32,7 +32,7 @@ MANDATES: Final[Mapping[str, str]] = {
 }
 ORDERS: Final[Mapping[str, str]] = {
     "awaiting_owner": _("An agent prepared an order that waits for you."),
-    "unknown": _("Nobody knows yet what became of an order. Do not send it again."),
+    "unknown": _("The outcome of an order is not known yet. Do not send it again."),
 }
 
 

@@ -37,7 +37,7 @@ SENTENCES: Final[Mapping[str, str]] = {
     "tx_pending": _("The network has not settled this transaction yet. Do not send it again."),
     "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
     "agent_not_accepting": _("This agent takes no mandates at present. Choose another."),
-    "mandate_signed": _("These terms are signed, so nobody can change them any more."),
+    "mandate_signed": _("These terms are signed. They cannot be changed any more."),
     "draft_unclear": _(
         "Some of the sentence could be read in two ways. Fill in those fields yourself first."
     ),
@@ -108,7 +108,7 @@ WHO: Final[Mapping[str, str]] = {
     "keeper": _("The operator has to fix this."),
     "operator": _("The operator has to fix this."),
     "venue": _("The venue has to fix this."),
-    "nobody": _("Nobody can change this."),
+    "nobody": _("This cannot be changed."),
 }
 _STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 

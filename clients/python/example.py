@@ -12,11 +12,11 @@ async def act(base_url: str, agent_key: str, public_id: str, target: str, data: 
         if left.value == "0.000000":
             return f"nothing is left: {left.binding.key} binds, until {left.retry_at}"
         try:
-            told = await wallet.mandate_execute_call(
+            call = await wallet.mandate_execute_call(
                 public_id=public_id, target=target, data=data, approve_amount="25", why="rebalance"
             )
         except Refused as refused:
             return f"{refused.refusal.error}, for the {refused.refusal.who_fixes} to fix"
-        if told.status == "pending_approval":
-            return f"the owner is asked: {told.approval_id}"
-        return f"sign and send on chain {told.chain_id}, to {told.to}: {told.data}"
+        if call.status == "pending_approval":
+            return f"the owner has to answer: {call.approval_id}"
+        return f"sign and send on chain {call.chain_id}, to {call.to}: {call.data}"

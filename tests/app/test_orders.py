@@ -94,7 +94,7 @@ async def test_a_paper_order_is_placed_at_once_and_says_paper_on_each_figure(
     page = await follow(browser, await press(browser, "paper"))
     facts = [e for e in page.all("dd") if any(c.isdigit() for c in e.text)]
     assert "Done" in page.said
-    assert "nobody traded" in page.said
+    assert "no trade took place" in page.said
     order = await site.desk.ok("own_paper_books", p.caller)
     assert order["books"][0]["trades"] == 1
     figures = [e.text for e in facts if "USDC" in e.text or e.text.strip()[:5] == "Paper"]

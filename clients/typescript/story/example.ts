@@ -16,10 +16,10 @@ export async function act(
   const left = limits.data.limits.remaining;
   if (left.value === "0.000000") return `nothing is left: ${left.binding.key} binds`;
 
-  const asked = await wallet.GET("/wallet/mandates/{public_id}/execute-call", {
+  const call = await wallet.GET("/wallet/mandates/{public_id}/execute-call", {
     params: { path, query: { target, data, approve_amount: "25", why: "rebalance" } },
   });
-  if (asked.error) return `${asked.error.error}, for the ${asked.error.who_fixes} to fix`;
-  if (asked.data.status === "pending_approval") return `the owner is asked: ${asked.data.approval_id}`;
-  return `sign and send on chain ${asked.data.chain_id}, to ${asked.data.to}: ${asked.data.data}`;
+  if (call.error) return `${call.error.error}, for the ${call.error.who_fixes} to fix`;
+  if (call.data.status === "pending_approval") return `the owner has to answer: ${call.data.approval_id}`;
+  return `sign and send on chain ${call.data.chain_id}, to ${call.data.to}: ${call.data.data}`;
 }
