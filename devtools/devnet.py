@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import anyio
 
@@ -91,7 +90,7 @@ async def run_devnet(
     port: int,
     chain_id: int,
     journal: Path | None,
-    report: Callable[[Any], None],
+    report: Callable[[object], None],
     *,
     venue_port: int | None = None,
 ) -> None:

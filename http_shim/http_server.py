@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import socket
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -24,7 +24,7 @@ KEPT_S: Final = 75  # a connection on which nothing is asked
 BACKLOG: Final = 1_024
 ACCEPTS: Final = 64
 # aiohttp's own access log; ours is written where the route is known.
-QUIET: Final[dict[str, Any]] = {"access_log": None}
+QUIET: Final[dict[str, object]] = {"access_log": None}
 
 
 class _Site(web.SockSite):

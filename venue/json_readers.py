@@ -84,7 +84,7 @@ class VenueJson(BaseModel):
     model_config = ConfigDict(
         strict=True, extra="allow", frozen=True, alias_generator=to_camel, defer_build=True
     )
-    __pydantic_extra__: dict[Annotated[str, AfterValidator(_unknown)], Any] = Field(init=False)
+    __pydantic_extra__: dict[Annotated[str, AfterValidator(_unknown)], object] = Field(init=False)
 
 
 def _figure(bounds: Bounds) -> GetPydanticSchema:
@@ -112,7 +112,7 @@ def _within(bounds: Bounds) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _integer(bounds: Bounds) -> Any:
+def _integer(bounds: Bounds) -> object:
     return Field(strict=True, ge=int(bounds.minimum), le=int(bounds.maximum))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from chain.adapter import EvmChain
 from chain.contracts.abi_codec import ERC20_TRANSFER_TOPIC
@@ -38,7 +38,7 @@ async def inbound(
     return transfers
 
 
-async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[Any]:
+async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[object]:
     """Call eth_getLogs, and halve the range until the provider answers."""
     to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in holders]
     log_filter = {

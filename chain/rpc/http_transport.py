@@ -46,11 +46,11 @@ class HttpTransport:
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def one(self, question: Question) -> Any:
+    async def one(self, question: Question) -> object:
         """Result of one call."""
         return _result(await self._post(_request(0, question)))
 
-    async def many(self, questions: Sequence[Question]) -> list[Any]:
+    async def many(self, questions: Sequence[Question]) -> list[object]:
         """Results of many calls in one batch request, in their order.
 
         Errors: NodeError where one of them, or the whole batch, is answered with an error.
@@ -66,7 +66,7 @@ class HttpTransport:
             raise NodeError(-32600, "a batch that is not answered whole", None)
         return [_result(by_id[n]) for n in range(len(questions))]
 
-    async def _post(self, request: Any) -> Any:
+    async def _post(self, request: object) -> object:
         try:
             async with asyncio.timeout(self._timeout_s):
                 session = await self._connected()
@@ -101,7 +101,7 @@ class HttpTransport:
             await previous.close()
         return session
 
-    async def _opened(self, _: ClientSession, __: SimpleNamespace, ___: Any) -> None:
+    async def _opened(self, _: ClientSession, __: SimpleNamespace, ___: object) -> None:
         self.opened += 1
 
     async def close(self) -> None:
@@ -133,7 +133,7 @@ async def _body(response: ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _result(answer: Any) -> Any:
+def _result(answer: object) -> object:
     if isinstance(answer, dict) and answer.get("error"):
         raise errors.of_error(answer["error"])
     if not isinstance(answer, dict) or "result" not in answer:

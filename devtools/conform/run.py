@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import anyio
 
@@ -41,7 +40,9 @@ async def conform(
                     + "".join(f"\n      - {w}" for w in wrong)
                 )
     if as_json:
-        raw: Any = {name: {"passed": not wrong, "wrong": wrong} for name, wrong in findings.items()}
+        raw: object = {
+            name: {"passed": not wrong, "wrong": wrong} for name, wrong in findings.items()
+        }
         report(json.dumps(raw, indent=1))
     passed = sum(not wrong for wrong in findings.values())
     if not as_json:

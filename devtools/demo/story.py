@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from rich.console import Console
 from rich.panel import Panel
@@ -34,7 +33,7 @@ class Story:
         """Tell a fact."""
         self._console.print(f"   {text}", markup=False)
 
-    def hold(self, subject: str, *, truth: bool, shown: Any = None) -> None:
+    def hold(self, subject: str, *, truth: bool, shown: object = None) -> None:
         """Insist on a fact.
 
         Errors: StepFailed.
@@ -45,7 +44,7 @@ class Story:
         mark = "✓" if self._rich else "ok"
         self._console.print(f"   {mark} {subject}", markup=False)
 
-    def same(self, subject: str, actual: Any, expected: Any) -> None:
+    def same(self, subject: str, actual: object, expected: object) -> None:
         """Insist on an equality."""
         self.hold(f"{subject}: {expected}", truth=actual == expected, shown=actual)
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -55,7 +55,7 @@ async def _loopback_pages(
     return response
 
 
-def _json_response(body: Any, status: int = 200) -> web.Response:
+def _json_response(body: object, status: int = 200) -> web.Response:
     return web.json_response(body, status=status)
 
 

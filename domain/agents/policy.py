@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.money import Usdc
 from domain.wire_fields import described
@@ -43,18 +43,18 @@ class PolicyFields:
     set.
     """
 
-    assets: Any = field(metadata=OWNERS_WORDS)
-    venues: Any = field(metadata=OWNERS_WORDS)
-    networks: Any = field(metadata=OWNERS_WORDS)
-    stop_conditions: Any = field(metadata=OWNERS_WORDS)
+    assets: object = field(metadata=OWNERS_WORDS)
+    venues: object = field(metadata=OWNERS_WORDS)
+    networks: object = field(metadata=OWNERS_WORDS)
+    stop_conditions: object = field(metadata=OWNERS_WORDS)
     per_tx_cap_usdc: Usdc | None
     total_cap_usdc: Usdc | None
-    hold_ratio: Any = field(metadata=OWNERS_WORDS)
+    hold_ratio: object = field(metadata=OWNERS_WORDS)
     min_net_bps: int | None
     max_cost_bps: int | None
     slippage_bps: int | None
     credit_budget_daily: int | None
-    auto_vs_approval: Any = field(metadata=OWNERS_WORDS)
+    auto_vs_approval: object = field(metadata=OWNERS_WORDS)
     accepts_mandates: bool
 
 
@@ -65,18 +65,18 @@ class Policy:
     Units: caps USDC, *_bps ten-thousandths, `credit_budget_daily` credits of 0.01 USDC.
     """
 
-    assets: Any = None
-    venues: Any = None
-    networks: Any = None
-    stop_conditions: Any = None
+    assets: object = None
+    venues: object = None
+    networks: object = None
+    stop_conditions: object = None
     per_tx_cap_usdc: Usdc | None = None
     total_cap_usdc: Usdc | None = None
-    hold_ratio: Any = None
+    hold_ratio: object = None
     min_net_bps: int | None = None
     max_cost_bps: int | None = None
     slippage_bps: int | None = None
     credit_budget_daily: int | None = None
-    auto_vs_approval: Any = None
+    auto_vs_approval: object = None
     accepts_mandates: bool = False
     updated_at: datetime | None = None
 
@@ -95,7 +95,7 @@ class Policy:
         }
 
 
-def to_wire(value: Any) -> Any:
+def to_wire(value: object) -> object:
     """Text of an amount; everything else as it is."""
     return str(value) if isinstance(value, Usdc) else value
 
@@ -131,12 +131,12 @@ def _logged_change(change: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def size(value: Any) -> int:
+def size(value: object) -> int:
     """Bytes of a value's JSON, compact and in UTF-8."""
     return len(_text(value))
 
 
-def _text(value: Any) -> bytes:
+def _text(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -171,7 +171,7 @@ def _fit_change(change: Mapping[str, object], room: int) -> tuple[dict[str, obje
     return raw | ({"cut": cut} if cut else {}), room
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same(a: object, b: object) -> bool:
     """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting that
     only `true` switches on.
     """

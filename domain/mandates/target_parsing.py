@@ -40,7 +40,9 @@ _KEYS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def validate_targets(entries: Sequence[Any], address: Callable[[str], str]) -> tuple[Target, ...]:
+def validate_targets(
+    entries: Sequence[object], address: Callable[[str], str]
+) -> tuple[Target, ...]:
     """Read raw `allowed_targets` (contract 3); addresses leave in EIP-55 form, selectors and hosts
     in lower case.
 
@@ -114,7 +116,7 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
     )
 
 
-def _names(loc: str, value: Any, read: Callable[[str, Any], str]) -> tuple[str, ...]:
+def _names(loc: str, value: object, read: Callable[[str, object], str]) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > MAX_NAMES:
@@ -122,25 +124,25 @@ def _names(loc: str, value: Any, read: Callable[[str, Any], str]) -> tuple[str, 
     return tuple(read(f"{loc}.{n}", v) for n, v in enumerate(value))
 
 
-def _host(loc: str, value: Any) -> str:
+def _host(loc: str, value: object) -> str:
     if not isinstance(value, str) or len(value) > _HOST_MAX or not _HOST.fullmatch(value):
         raise invalid(loc, "a host name such as api.example.com, in ASCII, no scheme, no path")
     return value.lower()
 
 
-def _venue(loc: str, value: Any) -> str:
+def _venue(loc: str, value: object) -> str:
     if not isinstance(value, str) or not _VENUE.fullmatch(value):
         raise invalid(loc, "the venue's name: 1 to 32 of letters A to Z, digits, '.', '_', '-'")
     return value
 
 
-def _symbol(loc: str, value: Any) -> str:
+def _symbol(loc: str, value: object) -> str:
     if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
         raise invalid(loc, "a symbol such as BTC or xyz:XYZ100: 1 to 32 characters, no spaces")
     return value
 
 
-def _text(loc: str, value: Any) -> str | None:
+def _text(loc: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or len(value) > 200:
@@ -151,13 +153,13 @@ def _text(loc: str, value: Any) -> str | None:
     return composed(value)
 
 
-def _selector(loc: str, value: Any) -> str:
+def _selector(loc: str, value: object) -> str:
     if not isinstance(value, str) or not _SELECTOR.fullmatch(value):
         raise invalid(loc, "0x and 8 hex digits")
     return value.lower()
 
 
-def _argument_positions(loc: str, value: Any) -> tuple[int, ...]:
+def _argument_positions(loc: str, value: object) -> tuple[int, ...]:
     if value is None:
         return ()
     if (

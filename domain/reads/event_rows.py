@@ -71,14 +71,14 @@ def observed(o: Observed) -> ObservedVault:
     )
 
 
-def payload_body(body: Body, **beside: Any) -> Payload:
+def payload_body(body: Body, **beside: object) -> Payload:
     """One payload body for display, by the table of its stored form (`payload_schema`)."""
     return filled(Payload, parts_of(body), **beside)
 
 
-def filled(shape: type[S], values: Iterable[Value], **more: Any) -> S:
+def filled(shape: type[S], values: Iterable[Value], **more: object) -> S:
     """A shape, with those of the values that it names."""
-    names = _names(cast(Any, shape))
+    names = _names(cast(object, shape))
     for name, value in values:
         if name in names:
             attr, of = names[name]
@@ -104,7 +104,7 @@ def _names(shape: Any) -> Mapping[str, tuple[str, type | None]]:
     }
 
 
-def _inside(hint: Any) -> type | None:
+def _inside(hint: object) -> type | None:
     shapes = [of for of in (hint, *get_args(hint)) if is_dataclass(of) and of is not Usdc]
     return cast(type, shapes[0]) if shapes else None
 

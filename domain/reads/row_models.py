@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from domain.ledger.events.payloads import Json, Outcome
 from domain.money import ZERO, Usdc
@@ -237,7 +237,7 @@ class ToldPayload:
     next_at: str | None = field(default=None, metadata=LEFT_OUT)
     fee_kind: str | None = field(default=None, metadata=AGENTS_PLACE)
     resource: str | None = field(default=None, metadata=AGENTS_PLACE)
-    preview: Any = field(default=None, metadata=AGENTS_PLACE)
+    preview: object = field(default=None, metadata=AGENTS_PLACE)
     notional: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
     ordered: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
     executed: ExecutedCall | None = field(default=None, metadata=LEFT_OUT)

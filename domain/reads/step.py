@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events.chain_events import CHAIN_EVENTS, StepKind
 from domain.ledger.events.event import Event, LedgerKind, Reporter
@@ -90,7 +90,7 @@ class StepParams:
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
     venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
-    preview: Any = field(default=None, metadata=AGENTS_PLACE)
+    preview: object = field(default=None, metadata=AGENTS_PLACE)
     reason: str | None = field(default=None, metadata=LEFT_OUT)
     approval_id: str | None = field(default=None, metadata=LEFT_OUT)
     expires_at: Timestamp | None = field(default=None, metadata=LEFT_OUT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.card import card_footer, card_header
 from domain.mandates.clauses import (
@@ -46,7 +46,7 @@ class MandateSummary:
     pending_approvals: int
 
 
-PARTS: Final[Mapping[str, Callable[[MandateSnapshot], Any]]] = {
+PARTS: Final[Mapping[str, Callable[[MandateSnapshot], object]]] = {
     "mandate": lambda snapshot: snapshot.mandate.attributes(),
     "progress": progress,
     "events": lambda snapshot: tuple(ledger_row(e) for e in snapshot.events),

@@ -46,7 +46,7 @@ class Venue(Protocol):
     def url(self) -> str:
         """The venue's address, for a browser that calls it directly."""
 
-    async def relay(self, call: Relay, max_age_s: int, *, payer: str) -> CachedValue[Any]:
+    async def relay(self, call: Relay, max_age_s: int, *, payer: str) -> CachedValue[object]:
         """An allowed public read, cut to the known fields; figures stay the venue's own strings.
         `payer` is the caller whose share of the relays' weight it counts against."""
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 from pydantic import ValidationError
@@ -76,6 +76,6 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         raise click.ClickException(str(error)) from None
 
 
-def print_line(value: Any) -> None:
+def print_line(value: object) -> None:
     """Print a text, or anything else as JSON."""
     click.echo(value if isinstance(value, str) else json.dumps(value, indent=2, default=str))

@@ -169,7 +169,7 @@ class _Ending(httpx2.AsyncByteStream):
 
 
 async def _understood(
-    response: httpx2.Response, request: JsonRpcRequest, raw: Any
+    response: httpx2.Response, request: JsonRpcRequest, raw: object
 ) -> httpx2.Response:
     """The response where it answers, what stands for it where it does not."""
     status = response.status_code

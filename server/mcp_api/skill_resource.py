@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import mcp.types as t
 from mcp import MCPError
@@ -15,7 +15,7 @@ from skill import text
 SKILL_URI: Final = f"skill://{text.NAME}/SKILL.md"
 SKILLS: Final = "io.modelcontextprotocol/skills"
 MARKDOWN: Final = "text/markdown"
-Context = ServerRequestContext[Any, Any]
+Context = ServerRequestContext[object, object]
 # The text, None while the bot door is off: then there is no skill to list.
 Skill = Callable[[], Awaitable[str | None]]
 
@@ -26,7 +26,7 @@ class GetSkill(t.RequestParams):
     uri: str
 
 
-def add_skill(server: Server[Any], skill: Skill) -> None:
+def add_skill(server: Server[object], skill: Skill) -> None:
     """Register the extension and the resource."""
 
     async def text_of(uri: str) -> str:
@@ -35,14 +35,14 @@ def add_skill(server: Server[Any], skill: Skill) -> None:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": uri})
         return text
 
-    async def skills_list(ctx: Context, params: Any) -> dict[str, object]:
+    async def skills_list(ctx: Context, params: object) -> dict[str, object]:
         text = await skill()
         return _uncached({"skills": [] if text is None else [_entry(text)]})
 
     async def skills_get(ctx: Context, params: GetSkill) -> dict[str, object]:
         return _uncached({"skill": _entry(await text_of(params.uri))})
 
-    async def resources(ctx: Context, params: Any) -> t.ListResourcesResult:
+    async def resources(ctx: Context, params: object) -> t.ListResourcesResult:
         name = t.Resource(
             uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type=MARKDOWN
         )

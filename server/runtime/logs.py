@@ -115,7 +115,7 @@ def _as_json() -> logging.Formatter:
         add_log_level,
         add_logger_name,
         ExtraAdder(allow=FIELDS),
-        _what_about,
+        _add_context,
     ]
     return ProcessorFormatter(
         foreign_pre_chain=before,
@@ -127,10 +127,12 @@ def _as_json() -> logging.Formatter:
     )
 
 
-def _what_about(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _add_context(
+    _: object, __: str, event: MutableMapping[str, object]
+) -> MutableMapping[str, object]:
     event.update(current_log_context())
     return event
 
 
-def _line(event: Any, **_: Any) -> str:
+def _line(event: object, **_: object) -> str:
     return orjson.dumps(event, default=repr).decode()

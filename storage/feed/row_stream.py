@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import aiosqlite
 from anyio import to_thread
@@ -29,11 +29,11 @@ class LongReader(Protocol):
         """Show what is read inside as it was at the first statement."""
         ...
 
-    def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:
+    def rows(self, text: str, /, **values: object) -> AsyncIterator[Row]:
         """Run a query inside a snapshot; rows come as they are needed, never all at once."""
         ...
 
-    def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+    def pages(self, text: str, limit: int, /, **values: object) -> AsyncIterator[list[Row]]:
         """Yield rows in pages, for very long reads: as plain mappings, because the drivers' own
         rows look up their columns by name anew each time.
         """
@@ -94,13 +94,13 @@ class SqliteReader:
         finally:
             await self._connection.execute("ROLLBACK")
 
-    async def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:
+    async def rows(self, text: str, /, **values: object) -> AsyncIterator[Row]:
         """Run a query."""
         async with self._connection.execute(text, values) as cursor:
             async for row in cursor:
                 yield row  # type: ignore[misc]  # a sqlite3.Row is read like a mapping
 
-    async def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+    async def pages(self, text: str, limit: int, /, **values: object) -> AsyncIterator[list[Row]]:
         """Run a query; its rows, so many at once."""
         async with self._connection.execute(text, values) as cursor:
             names = [column[0] for column in cursor.description]
@@ -125,13 +125,13 @@ class PostgresReader:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             yield
 
-    async def rows(self, text: str, /, **values: Any) -> AsyncIterator[Row]:
+    async def rows(self, text: str, /, **values: object) -> AsyncIterator[Row]:
         """Run a query."""
         async for page in self._fetched(text, ROWS_A_TURN, values):
             for row in page:
                 yield row
 
-    async def pages(self, text: str, limit: int, /, **values: Any) -> AsyncIterator[list[Row]]:
+    async def pages(self, text: str, limit: int, /, **values: object) -> AsyncIterator[list[Row]]:
         """Run a query; its rows, so many at once."""
         async for page in self._fetched(text, limit, values):
             names = [*page[0].keys()]

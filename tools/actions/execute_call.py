@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -281,8 +281,8 @@ def _dry(
     snapshot: MandateSnapshot,
     request: ActionRequest,
     checks: list[CheckResult],
-    decoded: Any,
-    simulation: Any,
+    decoded: object,
+    simulation: object,
 ) -> OperationResult:
     body = {
         "dry_run": True,

@@ -11,7 +11,13 @@ from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import OwnAgent, own_agent
 from tools.context.snapshot_loader import load_snapshot
 from tools.model.fields import Cursor, Limit, Page
-from tools.model.operation import Operation, RenderedResult, RequestContext, ResponseModel
+from tools.model.operation import (
+    AnyContext,
+    Operation,
+    RenderedResult,
+    RequestContext,
+    ResponseModel,
+)
 from tools.model.serialization import to_json
 from tools.model.truncation import rows_within
 
@@ -46,7 +52,7 @@ def offers(uow: UnitOfWork, ctx: RequestContext[OffersIn, None]) -> RenderedResu
     return RenderedResult({"items": rows, "next_cursor": more})
 
 
-def _offer(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> Any:
+def _offer(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> Any:
     worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
     return to_json(Offer(mandate=mandate.attributes(), exposure=worst), Offer)
 

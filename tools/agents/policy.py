@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ from tools.model.operation import Operation, OperationResult, RequestContext, Re
 from tools.model.shared_models import PolicyChange
 
 Bps = Annotated[int | None, Field(ge=0, le=10_000)]
-OwnersJson = Annotated[Any, Field(description="the owner's own words, as JSON")]
+OwnersJson = Annotated[object, Field(description="the owner's own words, as JSON")]
 
 
 class PolicyIn(AgentIn):
@@ -35,13 +35,13 @@ class PolicyIn(AgentIn):
     field holds at most 16 KiB.
     """
 
-    assets: Any = None
-    venues: Any = None
-    networks: Any = None
-    stop_conditions: Any = None
+    assets: object = None
+    venues: object = None
+    networks: object = None
+    stop_conditions: object = None
     per_tx_cap_usdc: Usdc | None = None
     total_cap_usdc: Usdc | None = None
-    hold_ratio: Any = None
+    hold_ratio: object = None
     min_net_bps: int | None = Field(default=None, ge=-1_000_000, le=1_000_000)
     max_cost_bps: Bps = None
     slippage_bps: Bps = None
@@ -74,7 +74,7 @@ class PolicyOut(ResponseModel):
     changed: bool | None = None
 
 
-def _policy_body(uow: UnitOfWork, agent_id: str, **more: Any) -> dict[str, object]:
+def _policy_body(uow: UnitOfWork, agent_id: str, **more: object) -> dict[str, object]:
     policy = uow.policies.get(agent_id)
     log = log_entries(uow.policies.changes(agent_id), LOG_BYTES)
     raw = (policy or Policy()).as_json()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused, refusal
 from storage.prefetch.read_set import ReadSet
 from storage.unit_of_work import UnitOfWork
 from tools.model.fields import OneMandate
-from tools.model.operation import Caller, Deps, RequestContext
+from tools.model.operation import AnyContext, Caller, Deps
 
 
 def not_found(subject: str = "mandate") -> Refused:
@@ -59,7 +58,7 @@ def agent_mandate(
     return mandate
 
 
-def wallet_of(ctx: RequestContext[Any, Any], text: str) -> str:
+def wallet_of(ctx: AnyContext, text: str) -> str:
     """An address that can sign: not the zero address, and none of the contracts that the service
     works with.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events.event import Event
 from domain.mandates.mandate import Mandate
@@ -31,7 +31,7 @@ class _Row:
 
     def __init__(self, event: Event):
         self.event = event
-        self.row: Any = None
+        self.row: object = None
         self.steps: dict[tuple[bool, int | None], Step] = {}
 
 
@@ -42,8 +42,8 @@ class _Page:
 
     def __init__(self, events: tuple[Event, ...]):
         self.events = events
-        self.rows: tuple[Any, ...] | None = None
-        self.steps: tuple[Any, ...] | None = None
+        self.rows: tuple[object, ...] | None = None
+        self.steps: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,12 @@ class RenderCache:
         """Start anew."""
         self._rows: dict[int, _Row] = {}
         self._pages: dict[int, _Page] = {}
-        self._written: dict[int, tuple[Step, Any]] = {}
+        self._written: dict[int, tuple[Step, object]] = {}
         self._terms: dict[str, _Terms] = {}
 
-    def terms_part(self, snapshot: MandateSnapshot, name: str, make: Callable[[], Any]) -> Any:
+    def terms_part(
+        self, snapshot: MandateSnapshot, name: str, make: Callable[[], object]
+    ) -> object:
         """The JSON of a part that follows from the mandate, the switches and the keeper's key."""
         mandate, key = snapshot.mandate, (snapshot.switches, snapshot.keeper_key)
         terms = self._terms.get(mandate.public_id)
@@ -109,14 +111,14 @@ class RenderCache:
                     del self._pages[next(iter(self._pages))]
         return page
 
-    def rows(self, events: tuple[Event, ...]) -> list[Any]:
+    def rows(self, events: tuple[Event, ...]) -> list[object]:
         """The JSON of a page of ledger rows."""
         page = self._page(events)
         if page.rows is None:
             page.rows = tuple(self.row(e) for e in events)
         return list(page.rows)
 
-    def recorded(self, snapshot: MandateSnapshot) -> list[Any]:
+    def recorded(self, snapshot: MandateSnapshot) -> list[object]:
         """The JSON of the steps that the case's rows, and logs that are no rows yet, tell."""
         if snapshot.provisional:
             return [self.step(s) for s in record_steps(snapshot, self.step_of)]
@@ -125,7 +127,7 @@ class RenderCache:
             page.steps = tuple(self.step(s) for s in record_steps(snapshot, self.step_of))
         return list(page.steps)
 
-    def row(self, event: Event) -> Any:
+    def row(self, event: Event) -> object:
         """The JSON of a ledger row."""
         cached = self._row(event)
         if cached.row is None:
@@ -139,7 +141,7 @@ class RenderCache:
             steps[step_key] = to_step(event, matched=matched, twin=twin)
         return steps[step_key]
 
-    def step(self, step: Step) -> Any:
+    def step(self, step: Step) -> object:
         """The JSON of a step."""
         entry = self._written.get(id(step))
         if entry is None or entry[0] is not step:

@@ -35,7 +35,7 @@ from domain.trading.venue_account import usable
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import load_mandate
 from tools.context.venue_marks import venue_marks
-from tools.model.operation import Caller, Deps, RequestContext
+from tools.model.operation import AnyContext, Caller, Deps
 
 CHAIN_EVENTS = 50
 
@@ -253,7 +253,7 @@ def terms_status(mandate: Mandate, chain: Chain | None, facts: GatheredFacts) ->
     )
 
 
-def chain_if_named_here(ctx: RequestContext[Any, Any], mandate: Mandate) -> Chain | None:
+def chain_if_named_here(ctx: AnyContext, mandate: Mandate) -> Chain | None:
     """The mandate's chain inside a handler: only its pure methods may be used there."""
     try:
         return ctx.chains.get(mandate.chain_id)
@@ -261,7 +261,7 @@ def chain_if_named_here(ctx: RequestContext[Any, Any], mandate: Mandate) -> Chai
         return None
 
 
-def require_chain(ctx: RequestContext[Any, Any], mandate: Mandate) -> Chain:
+def require_chain(ctx: AnyContext, mandate: Mandate) -> Chain:
     """The mandate's chain, which the operation cannot do without.
 
     Errors: `not_configured`.
@@ -289,7 +289,7 @@ def staged_logs(uow: UnitOfWork, mandate: Mandate) -> tuple[StagedLog, ...]:
 
 def load_snapshot(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     mandate: Mandate,
     facts: GatheredFacts | None = None,
     *,
@@ -331,7 +331,7 @@ def load_snapshot(
     )
 
 
-def keeper_key(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> bool:
+def keeper_key(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> bool:
     """Whether the mandate's owner approved a key that closes at the venue; asked only where that
     matters.
     """
@@ -342,7 +342,7 @@ def keeper_key(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate)
     return usable(key, None, ctx.now)
 
 
-def orders_today(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> OrdersToday:
+def orders_today(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> OrdersToday:
     """The notional that a mandate's orders count against the UTC day."""
     counted = uow.orders.counted_of_mandate(mandate.public_id, day_of(ctx.now))
     live, filled = counted.get("live", (ZERO, ZERO))

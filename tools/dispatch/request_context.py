@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Caller, Deps, RequestContext, Transport
 from tools.model.switches import switches
+
+R = TypeVar("R", bound=BaseModel)
 
 
 def request_context(
@@ -16,10 +20,10 @@ def request_context(
     caller: Caller,
     now: datetime,
     *,
-    request: Any = None,
-    facts: Any = None,
+    request: R,
+    facts: object = None,
     transport: Transport = "http",
-) -> RequestContext[Any, Any]:
+) -> RequestContext[R, object]:
     """The context of a handler in this transaction: the switches are those of its snapshot."""
     return RequestContext(
         caller=caller,

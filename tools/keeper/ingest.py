@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from domain.chain_facts import Receipt, VaultLog
 from domain.ledger.events.chain_events import BY_LOG, observed
@@ -35,7 +35,7 @@ from tools.context.approval_keeping import close_pending
 from tools.keeper.reservations import consume, executed_of, restore
 from tools.keeper.reversals import reversal
 from tools.keeper.vault_attachment import attach_created
-from tools.model.operation import RequestContext
+from tools.model.operation import AnyContext
 
 APPROVAL_MISSING: Final = "approval_missing"
 
@@ -374,7 +374,7 @@ def orphaned_transactions(
 
 
 def ingest_receipt(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], chain: Chain, mandate: Mandate, receipt: Receipt
+    uow: UnitOfWork, ctx: AnyContext, chain: Chain, mandate: Mandate, receipt: Receipt
 ) -> Mandate:
     """Take the vault's logs of one transaction in at once, if they are deep enough; the reader
     brings them otherwise.

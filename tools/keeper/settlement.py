@@ -19,7 +19,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
 from tools.keeper.block_time import with_trusted_time
 from tools.keeper.ingest import ingest_receipt
-from tools.model.fields import OneMandate
+from tools.model.fields import Nothing, OneMandate
 from tools.model.operation import (
     Caller,
     Deps,
@@ -146,7 +146,7 @@ async def send_for(
 
     def complete(uow: UnitOfWork) -> Mandate:
         current = uow.mandates.get(mandate.public_id, lock=True) or mandate
-        ctx = request_context(uow, deps, Caller("keeper"), now)
+        ctx = request_context(uow, deps, Caller("keeper"), now, request=Nothing())
         return ingest_receipt(uow, ctx, chain, current, receipt) if receipt.ok else current
 
     return await deps.store.write(complete)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -122,10 +122,10 @@ class Deps:
     stored: OwnerDays = field(default_factory=OwnerDays)
 
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T", bound=BaseModel, covariant=True)
 
 
-F = TypeVar("F")
+F = TypeVar("F", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,10 @@ class RequestContext(Generic[T, F]):
     sign_in: SignInVerifier
     defaults: Switches = field(default_factory=Switches)
     transport: Transport = "http"
+
+
+# A call of any operation: its caller, its time and what it may use, without its request's fields.
+AnyContext: TypeAlias = RequestContext[BaseModel, object]
 
 
 @dataclass(frozen=True, slots=True)

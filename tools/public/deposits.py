@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Final
+from typing import Final
 
 import segno
 from pydantic import Field
@@ -15,6 +15,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import wallet_of
 from tools.model.fields import Address, Nothing
 from tools.model.operation import (
+    AnyContext,
     Operation,
     OperationResult,
     RequestContext,
@@ -96,7 +97,7 @@ def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> Operati
     return OperationResult(200, raw)
 
 
-def _usdc_if_named(ctx: RequestContext[Any, Any], chain_id: int) -> str | None:
+def _usdc_if_named(ctx: AnyContext, chain_id: int) -> str | None:
     try:
         return ctx.chains.get(chain_id).usdc
     except Refused:

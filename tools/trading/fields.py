@@ -15,7 +15,13 @@ from domain.trading.modes import live_network
 from domain.trading.venue_account import Link
 from domain.trading.venue_values import Network
 from storage.unit_of_work import UnitOfWork
-from tools.model.operation import Caller, Deps, RequestContext, RequestModel, ResponseModel
+from tools.model.operation import (
+    AnyContext,
+    Caller,
+    Deps,
+    RequestModel,
+    ResponseModel,
+)
 from tools.model.paper_port import PaperExchange
 from tools.model.switches import switches
 
@@ -146,7 +152,7 @@ def linked(link: Link | None, network: Network) -> Link:
     return link
 
 
-def own_link(uow: UnitOfWork, ctx: RequestContext[Any, Any]) -> Link:
+def own_link(uow: UnitOfWork, ctx: AnyContext) -> Link:
     """The caller's link on the live network. Errors: `not_linked`."""
     network = live_network(ctx.switches)
     return linked(uow.venue.link_of(signed_in(ctx.caller), network), network)

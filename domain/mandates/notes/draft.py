@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS
 from domain.mandates.notes import forms as f
@@ -41,7 +41,7 @@ class Understood:
     """A term that the note states in the words of `text`, or that was typed: then it is None."""
 
     term: str
-    value: Any
+    value: object
     text: str | None
 
 
@@ -50,7 +50,7 @@ class Assumed:
     """A term that the note does not mention, its preset value, and the reason for it."""
 
     term: str
-    value: Any
+    value: object
     reason: str
 
 
@@ -59,7 +59,7 @@ class CouldBe:
     """A possible meaning of unclear words; `value` is None where they give none."""
 
     term: str
-    value: Any
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _TermClaim:
 
     item: NoteItem
     term: str
-    value: Any = None
+    value: object = None
     reason: str = ""
     could_be: tuple[CouldBe, ...] = ()
 

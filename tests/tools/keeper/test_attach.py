@@ -26,6 +26,7 @@ from tests.world import CHAIN_ID, Mandated, World, drafted, signed, working
 from tools.context.snapshot_loader import signed_vault
 from tools.dispatch.request_context import request_context
 from tools.keeper.ingest import ingest_receipt
+from tools.model.fields import Nothing
 
 pytestmark = pytest.mark.anyio
 
@@ -291,7 +292,7 @@ async def test_a_receipt_of_a_block_that_is_gone_is_not_believed(world: World) -
         mandate = uow.mandates.get(m.id, lock=True)
         assert mandate is not None
         assert old is not None
-        ask = request_context(uow, world.deps, m.owner, world.clock.now())
+        ask = request_context(uow, world.deps, m.owner, world.clock.now(), request=Nothing())
         ingest_receipt(uow, ask, chain, mandate, old)
 
     await world.store.write(late)

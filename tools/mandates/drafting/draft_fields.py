@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -25,7 +25,7 @@ from domain.settings import Config
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
 from tools.model.fields import Lines
-from tools.model.operation import RequestContext, RequestModel
+from tools.model.operation import AnyContext, RequestModel
 
 NOTE_MAX: Final = 2_000
 BUDGET_MAX: Final = Usdc(10**18)
@@ -48,10 +48,10 @@ class TypedFields(RequestModel):
     horizon_days: int = Field(
         default=30, ge=1, le=MAX_HORIZON_DAYS, description="days from signing to the end"
     )
-    payout_rule: dict[str, Any] | None = Field(
+    payout_rule: dict[str, object] | None = Field(
         default=None, description=f"{{kind: share_of_verified_gain, bps: 0..{MAX_PAYOUT_BPS}}}"
     )
-    allowed_targets: list[dict[str, Any]] | None = Field(
+    allowed_targets: list[dict[str, object]] | None = Field(
         default=None,
         max_length=MAX_ENTRIES,
         description="{kind: vault | x402, hosts? | contract, address, selector, self_args: "
@@ -131,7 +131,7 @@ def payout(terms: TypedFields) -> tuple[str, int]:
     return kind, bps
 
 
-def targets(terms: ProposeIn, ctx: RequestContext[Any, Any], chain_id: int) -> tuple[Target, ...]:
+def targets(terms: ProposeIn, ctx: AnyContext, chain_id: int) -> tuple[Target, ...]:
     """The allowed targets: as given, and what the named markets stand for; their labels are the
     service's own.
     """
@@ -161,12 +161,12 @@ def agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str | 
     return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
 
 
-def checksummed(ctx: RequestContext[Any, Any], address: str | None) -> str | None:
+def checksummed(ctx: AnyContext, address: str | None) -> str | None:
     """The address in EIP-55 form; None stays None."""
     return None if address is None else ctx.chains.address(address)
 
 
-def address_on_file(uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate) -> str | None:
+def address_on_file(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> str | None:
     """The wallet that the mandate's agent has on file for its chain now."""
     if mandate.agent_id is None:
         return None
@@ -193,7 +193,7 @@ def chain_of(request: int | None, own_chain: int | None, config: Config) -> int:
 
 def applied(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     mandate: Mandate,
     terms: ProposeIn,
     *,
@@ -239,7 +239,7 @@ def applied(
 
 
 def new_mandate(
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     public_id: str,
     owner_id: str,
     owner_address: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.acceptance import record_acceptance, revise
 from domain.mandates.clauses import Clause, clauses
@@ -32,6 +32,7 @@ from tools.mandates.drafting.draft_fields import (
 )
 from tools.model.fields import AgentId, OneMandate, PublicId
 from tools.model.operation import (
+    AnyContext,
     Caller,
     Deps,
     Operation,
@@ -79,9 +80,7 @@ async def gather_draft(deps: Deps, caller: Caller, request: ProposeIn) -> bool |
     return await draft_keeps_approvals(deps, request.chain_id or own)
 
 
-def draft_body(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate
-) -> dict[str, object]:
+def draft_body(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> dict[str, object]:
     """A mandate's attributes with clauses and worst case."""
     snapshot = load_snapshot(uow, ctx, mandate, events=0)
     return {
@@ -107,7 +106,7 @@ def owner_of(caller: Caller) -> User:
 
 def new_draft(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     owner: User,
     terms: DraftTermsIn,
     *,
@@ -131,7 +130,7 @@ def new_draft(
 
 
 def _not_too_many(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], owner_id: str, *, proposed: bool = False
+    uow: UnitOfWork, ctx: AnyContext, owner_id: str, *, proposed: bool = False
 ) -> None:
     """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1).
 
@@ -185,9 +184,7 @@ def correct(uow: UnitOfWork, ctx: RequestContext[CorrectIn, bool | None]) -> Ope
     return OperationResult(200, draft_body(uow, ctx, _saved(uow, ctx, mandate, changed)))
 
 
-def _saved(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], before: Mandate, changed: Mandate
-) -> Mandate:
+def _saved(uow: UnitOfWork, ctx: AnyContext, before: Mandate, changed: Mandate) -> Mandate:
     """Store changed terms; the owner is told where they end an acceptance."""
     uow.mandates.save(changed)
     if changed.accepted_at is None:
@@ -277,9 +274,7 @@ def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationR
     return OperationResult(200, _accepted(uow, ctx, changed))
 
 
-def _accepted(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], mandate: Mandate
-) -> dict[str, object]:
+def _accepted(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> dict[str, object]:
     worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
     return {"public_id": mandate.public_id, "mandate": mandate.attributes(), "exposure": worst}
 

@@ -40,6 +40,7 @@ from tools.keeper.vault_attachment import attach_known
 from tools.mandates.drafting.draft_fields import address_on_file
 from tools.model.fields import OneMandate, Signature
 from tools.model.operation import (
+    AnyContext,
     Caller,
     Deps,
     Operation,
@@ -165,7 +166,7 @@ def read_terms(uow: UnitOfWork, ctx: RequestContext[OneMandate, bool | None]) ->
 
 def _terms_body(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     mandate: Mandate,
     data: Any,
     digest: str,

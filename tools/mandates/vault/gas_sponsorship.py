@@ -16,6 +16,7 @@ from domain.wire_fields import JsonObject
 from storage.unit_of_work import UnitOfWork
 from tools.model.fields import ChainId
 from tools.model.operation import (
+    AnyContext,
     Caller,
     Deps,
     ExternalEffect,
@@ -132,7 +133,7 @@ class Capabilities(ResponseModel):
     paymaster: PaymasterService = Field(alias="paymasterService")
 
 
-def capabilities(ctx: RequestContext[Any, Any], chain: Chain) -> Capabilities | None:
+def capabilities(ctx: AnyContext, chain: Chain) -> Capabilities | None:
     """The wallet capabilities for gas sponsorship (EIP-5792 `paymasterService`); None while there
     is none.
     """

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from domain.money import ZERO
 from domain.ports import Venue
@@ -20,7 +20,14 @@ from domain.trading.venue_account import Link
 from domain.trading.venue_values import Perp, Position
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
-from tools.model.operation import Caller, Deps, ExternalEffect, OperationResult, RequestContext
+from tools.model.fields import Nothing
+from tools.model.operation import (
+    AnyContext,
+    Caller,
+    Deps,
+    ExternalEffect,
+    OperationResult,
+)
 from tools.trading.door.two_step import (
     HERE,
     MarketAhead,
@@ -200,7 +207,7 @@ def _prepared(
 ) -> OperationResult | Order:
     """Decide and store; nothing is reserved for a close."""
     now = deps.clock.now()
-    ctx = request_context(uow, deps, caller, now)
+    ctx = request_context(uow, deps, caller, now, request=Nothing())
     trader = trader_context(uow, ctx.switches, ctx.config.trading, caller, "door")
     close_request = facts.request
     if isinstance(close_request, FieldProblem):
@@ -248,7 +255,7 @@ def _unsigned(facts: Closing, close_request: CloseRequest) -> dict[str, object] 
 
 
 def _close_order(
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     trader: TraderContext,
     facts: Closing,
     close_request: CloseRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -127,14 +127,14 @@ class LimitsIn(LenientRequest):
     """New limits of one's own; they only fall. Null keeps one."""
 
     per_order_usdc: Annotated[
-        Any,
+        object,
         Field(
             description="USDC; 0 stops new orders, closes still work",
             json_schema_extra={"type": ["string", "null"], "examples": ["25.000000"]},
         ),
     ] = None
     per_day_usdc: Annotated[
-        Any,
+        object,
         Field(
             description="USDC a UTC day",
             json_schema_extra={"type": ["string", "null"], "examples": ["50.000000"]},

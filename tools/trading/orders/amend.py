@@ -24,6 +24,7 @@ from domain.trading.orders import (
 from domain.trading.venue_account import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import (
+    AnyContext,
     Caller,
     Deps,
     ExternalEffect,
@@ -189,7 +190,7 @@ def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
 
 def _request_cancel(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     order: Order,
     link: Link | None,
     key: AgentKey | None,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from domain.agents.policy import Policy
 from domain.money import ZERO, Usdc
@@ -32,13 +32,14 @@ from domain.trading.pricing import Priced, priced
 from domain.trading.venue_values import Perp
 from storage.unit_of_work import UnitOfWork
 from tools.context.venue_marks import venue_marks
-from tools.model.operation import Caller, Deps, OperationResult, RequestContext
+from tools.model.operation import AnyContext, Caller, Deps, OperationResult, RequestContext
 from tools.model.paper_port import PaperExchange
 from tools.model.switches import switches
 from tools.trading.fields import venue_of
 from tools.trading.orders.expiry import expire_overdue, has_overdue
 from tools.trading.orders.market_state import AccountState, MarketState, account, market, meant
 from tools.trading.orders.policy_checks import policy_allows
+from tools.trading.orders.request_models import LenientRequest
 from tools.trading.orders.reservations import reserve
 from tools.trading.orders.responses import cap_body, checks_body, order_body
 from tools.trading.orders.signing_request import new_cloid, signable
@@ -49,6 +50,8 @@ from tools.trading.orders.trader_context import (
     require_allowed,
     trader_context,
 )
+
+OrderContext: TypeAlias = RequestContext[LenientRequest, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,7 @@ class OrderDecision:
 
 def decide(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     trader: TraderContext,
     facts: OrderInputs,
     *,
@@ -189,7 +192,7 @@ class NewOrder:
 
 
 def prepare(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], facts: OrderInputs, source: Source
+    uow: UnitOfWork, ctx: OrderContext, facts: OrderInputs, source: Source
 ) -> OperationResult:
     """Decide, reserve and store, all in this transaction. Errors: see `decide`."""
     created = decide_and_reserve(uow, ctx, facts, source)
@@ -198,7 +201,7 @@ def prepare(
 
 def decide_and_reserve(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: OrderContext,
     facts: OrderInputs,
     source: Source,
     *,
@@ -278,7 +281,7 @@ def _caps(
 
 
 def _order(
-    ctx: RequestContext[Any, Any],
+    ctx: OrderContext,
     trader: TraderContext,
     facts: OrderInputs,
     decided: OrderDecision,
@@ -328,7 +331,7 @@ def _order(
 
 
 def action_of(
-    ctx: RequestContext[Any, Any], request: OrderRequest, facts: OrderInputs, decided: OrderDecision
+    ctx: AnyContext, request: OrderRequest, facts: OrderInputs, decided: OrderDecision
 ) -> OrderAction:
     """The venue action of an order, under an id of its own."""
     return OrderAction(
@@ -349,7 +352,7 @@ def ttl(trader: TraderContext) -> timedelta:
 
 
 def _book(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], facts: OrderInputs, trader: TraderContext
+    uow: UnitOfWork, ctx: AnyContext, facts: OrderInputs, trader: TraderContext
 ) -> str | None:
     """The book of a paper order; a wrong one is a field that is wrong, and told before what the
     gate looks at. Errors: `wallet_invalid_order`, `not_configured` without paper books.
@@ -400,7 +403,7 @@ def reserved(uow: UnitOfWork, created: NewOrder, used: Usdc | None = None) -> Or
 
 def store_order(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     facts: OrderInputs,
     trader: TraderContext,
     order: Order,

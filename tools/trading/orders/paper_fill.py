@@ -13,6 +13,7 @@ from domain.trading.outcome import OrderEnd
 from domain.trading.paper.order_execution import MarketSnapshot
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
+from tools.model.fields import Nothing
 from tools.model.operation import Caller, Deps
 from tools.model.paper_port import PaperExchange, PaperExecution
 from tools.trading.fields import desk_of, venue_of
@@ -95,7 +96,7 @@ def _end(execution: PaperExecution) -> OrderEnd:
 
 def _marked(uow: UnitOfWork, deps: Deps, caller: Caller, read: Order) -> Order | None:
     now = deps.clock.now()
-    ctx = request_context(uow, deps, caller, now)
+    ctx = request_context(uow, deps, caller, now, request=Nothing())
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.status != "prepared":
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, Refused, refusal
@@ -17,7 +16,7 @@ from domain.trading.orders import Order
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import agent_mandate, visible_mandate
 from tools.context.snapshot_loader import GatheredFacts, load_snapshot
-from tools.model.operation import RequestContext
+from tools.model.operation import AnyContext
 from tools.trading.orders.trader_context import TraderContext
 
 Marks = Mapping[str, Mapping[str, Decimal]]
@@ -25,7 +24,7 @@ Marks = Mapping[str, Mapping[str, Decimal]]
 
 def policy_allows(
     uow: UnitOfWork,
-    ctx: RequestContext[Any, Any],
+    ctx: AnyContext,
     trader: TraderContext,
     request: OrderRequest,
     mode: Mode,
@@ -60,9 +59,7 @@ def policy_allows(
         )
 
 
-def still_allowed(
-    uow: UnitOfWork, ctx: RequestContext[Any, Any], order: Order, mark_prices: Marks
-) -> None:
+def still_allowed(uow: UnitOfWork, ctx: AnyContext, order: Order, mark_prices: Marks) -> None:
     """The mandate's word once more, when the bytes are given out or leave; the order's own part of
     the day is not counted twice.
     """

@@ -24,38 +24,44 @@ def _needs(*names: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"required": list(names)})
 
 
-Product = Annotated[Any, any_json_field("string", "the product's full name", "BTC", maxLength=24)]
-SideIn = Annotated[Any, any_json_field("string", "buy or sell", "buy", enum=["buy", "sell"])]
-TypeIn = Annotated[
-    Any, any_json_field("string", "market or limit", "market", enum=["market", "limit"])
+Product = Annotated[
+    object, any_json_field("string", "the product's full name", "BTC", maxLength=24)
 ]
-SizeIn = Annotated[Any, any_json_field("string", "size in the coin; this or a notional", "0.001")]
-Notional = Annotated[Any, any_json_field("string", "USDC; this or a size", "20.000000")]
-LimitPx = Annotated[Any, any_json_field("string", "limit orders: on the tick", "64000")]
+SideIn = Annotated[object, any_json_field("string", "buy or sell", "buy", enum=["buy", "sell"])]
+TypeIn = Annotated[
+    object, any_json_field("string", "market or limit", "market", enum=["market", "limit"])
+]
+SizeIn = Annotated[
+    object, any_json_field("string", "size in the coin; this or a notional", "0.001")
+]
+Notional = Annotated[object, any_json_field("string", "USDC; this or a size", "20.000000")]
+LimitPx = Annotated[object, any_json_field("string", "limit orders: on the tick", "64000")]
 TifIn = Annotated[
-    Any,
+    object,
     any_json_field(
         "string", "ioc where nothing is said; market is ioc", enum=["ioc", "gtc", "alo"]
     ),
 ]
-Slippage = Annotated[Any, any_json_field("integer", "basis points, default 50")]
-ReduceOnly = Annotated[Any, any_json_field("boolean", "only shrink a position")]
-BookIn = Annotated[Any, any_json_field("string", "a paper book")]
+Slippage = Annotated[object, any_json_field("integer", "basis points, default 50")]
+ReduceOnly = Annotated[object, any_json_field("boolean", "only shrink a position")]
+BookIn = Annotated[object, any_json_field("string", "a paper book")]
 SignModeIn = Annotated[
-    Any, any_json_field("string", "client: the owner's order key signs", enum=["none", "client"])
+    object, any_json_field("string", "client: the owner's order key signs", enum=["none", "client"])
 ]
 SeenIn = Annotated[
-    Any,
+    object,
     any_json_field("string", "the mode that was shown", "paper", enum=["paper", "live"]),
 ]
-MandateIdIn = Annotated[Any, any_json_field("string", "the mandate that it is for")]
-IntentIdIn = Annotated[Any, any_json_field("string", "an intent of the owner")]
-WhyIn = Annotated[Any, any_json_field("string", "your reason", maxLength=500)]
+MandateIdIn = Annotated[object, any_json_field("string", "the mandate that it is for")]
+IntentIdIn = Annotated[object, any_json_field("string", "an intent of the owner")]
+WhyIn = Annotated[object, any_json_field("string", "your reason", maxLength=500)]
 ConfirmIn = Annotated[
-    Any, any_json_field("string", "shown once when it was prepared or opened", maxLength=64)
+    object, any_json_field("string", "shown once when it was prepared or opened", maxLength=64)
 ]
-SignedIn = Annotated[Any, any_json_field("object", "{r, s, v} of the order key over to_sign")]
-OrderIdIn = Annotated[Any, any_json_field("string", "the order's id", "o_abcdefgh23", maxLength=64)]
+SignedIn = Annotated[object, any_json_field("object", "{r, s, v} of the order key over to_sign")]
+OrderIdIn = Annotated[
+    object, any_json_field("string", "the order's id", "o_abcdefgh23", maxLength=64)
+]
 
 STEP_TWO: Final = frozenset({"confirm_id", "signature"})
 
@@ -123,7 +129,7 @@ class CloseIn(LenientRequest):
     mode_seen: SeenIn = None
     book: BookIn = None
     fraction: Annotated[
-        Any, any_json_field("string", "above 0, at most 1; the whole by default", "1")
+        object, any_json_field("string", "above 0, at most 1; the whole by default", "1")
     ] = None
     size: SizeIn = None
     slippage_bps: Slippage = None
@@ -149,9 +155,9 @@ class RecordOrderIn(LenientRequest):
     order_id: OrderIdIn = None
     confirm_id: ConfirmIn = None
     venue_response: Annotated[
-        Any, any_json_field("object", "what the venue answered, kept as a claim; at most 8 kB")
+        object, any_json_field("object", "what the venue answered, kept as a claim; at most 8 kB")
     ] = None
-    oid: Annotated[Any, any_json_field("integer", "the venue's id of it")] = None
+    oid: Annotated[object, any_json_field("integer", "the venue's id of it")] = None
 
 
 OrderPathId = Annotated[

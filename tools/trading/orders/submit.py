@@ -30,6 +30,7 @@ from domain.trading.venue_account import AgentKey, Link, usable
 from domain.trading.venue_values import ApprovedAgent, Priority
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
+from tools.model.fields import Nothing
 from tools.model.operation import Caller, Deps
 from tools.trading.fields import venue_of
 from tools.trading.orders.create import marks_of_mandate
@@ -207,7 +208,7 @@ def _marked(
     its signature was looked at: that is over other bytes than would leave.
     """
     now = deps.clock.now()
-    ctx = request_context(uow, deps, caller, now)
+    ctx = request_context(uow, deps, caller, now, request=Nothing())
     order = uow.orders.get(read.order_id, lock=True)
     if order is None or order.status != "awaiting_signature":
         return None
