@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import stamina
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -58,6 +59,13 @@ def pytest_runtest_teardown(
 def anyio_backend() -> str:
     """Asynchronous tests run on asyncio, as the service does."""
     return "asyncio"
+
+
+@pytest.fixture
+def no_backoff() -> Iterator[None]:
+    """A node or a venue is tried again as often as ever, and at once."""
+    with stamina.set_testing(True, attempts=99, cap=True):
+        yield
 
 
 @pytest.fixture(scope="session")

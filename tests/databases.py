@@ -38,6 +38,17 @@ _QUICK: Final = (
 _names = itertools.count()
 
 
+def _quick_folder() -> Path | None:
+    """Memory, where there is plenty of it: a database a test is made many times faster there."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is made by mkdtemp
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**30 else None
+
+
+# pytest makes `tmp_path` here.
+if _folder := _quick_folder():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_folder))
+
+
 # -- PostgreSQL ----------------------------------------------------------------------------------------------------
 
 
@@ -186,12 +197,6 @@ def running_postgres(
             _stop(server)
     finally:
         shutil.rmtree(home, ignore_errors=True)
-
-
-def _quick_folder() -> Path | None:
-    """Memory, where there is plenty of it: a database a test is made many times faster there."""
-    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is made by mkdtemp
-    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**30 else None
 
 
 def _database(server: str, template: str) -> Iterator[str]:

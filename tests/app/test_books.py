@@ -9,12 +9,10 @@ import pytest
 
 from tests.app.desks import TradingSite, a_trading_site, said
 from tests.app.site import Page
-from tests.tools.trading.conftest import no_pauses
 from tests.tools.trading.orders import agent, trader
 from tests.tools.trading.test_paper import paper
 
-__all__ = ["no_pauses"]
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("no_backoff")]
 
 
 @pytest.fixture

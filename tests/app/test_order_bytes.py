@@ -18,13 +18,13 @@ from tests import npm
 from tests.app.desks import TradingSite, a_trading_site, block, form, live_at_the_door
 from tests.app.site import Page
 from tests.app.test_tampering import node
-from tests.tools.trading.conftest import BUILDER, no_pauses
+from tests.tools.trading.conftest import BUILDER
 from tests.venue.random_actions import drawn
 from venue import signing
 
-__all__ = ["no_pauses"]
 pytestmark = [
     pytest.mark.anyio,
+    pytest.mark.usefixtures("no_backoff"),
     pytest.mark.node,
     pytest.mark.slow,
     pytest.mark.skipif(bool(npm.missing()), reason=npm.missing()),

@@ -26,11 +26,10 @@ from tests.app.desks import (
     switched,
 )
 from tests.app.site import Browser, Page
-from tests.tools.trading.conftest import PATIENCE_S, no_pauses
+from tests.tools.trading.conftest import PATIENCE_S
 from tests.tools.trading.orders import Trader, agent, allow, trader
 
-__all__ = ["no_pauses"]
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("no_backoff")]
 TICKET = {"product": "BTC", "side": "buy", "type": "market", "amount": "20", "unit": "usdc"}
 
 

@@ -13,11 +13,10 @@ from devtools.devvenue import VenueFault
 from domain.trading.venue_account import ZERO_ADDRESS, agent_name
 from tests.app.desks import TradingSite, a_trading_site, form, live_at_the_door, said, sent_to
 from tests.app.site import Browser, Page
-from tests.tools.trading.conftest import BUILDER, Person, no_pauses, order_key, signed
+from tests.tools.trading.conftest import BUILDER, Person, order_key, signed
 from tests.tools.trading.signers import a_signer
 
-__all__ = ["no_pauses"]
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("no_backoff")]
 
 
 @pytest.fixture

@@ -7,10 +7,8 @@ import pytest
 from tests.app.desks import a_trading_site
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import fine
-from tests.tools.trading.conftest import no_pauses
 
-__all__ = ["no_pauses"]
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_backoff")]
 NOTE = "500 USDC for lending, at most 50 per trade, 30 days"
 
 

@@ -34,6 +34,7 @@ async def refused(
     return caught.value
 
 
+@pytest.mark.usefixtures("no_backoff")
 @pytest.mark.parametrize(
     ("headers", "pause_s", "tries"),
     [
@@ -125,6 +126,7 @@ async def test_a_node_that_is_switched_for_another_chains_is_noticed_after_its_o
         await rpc.close()
 
 
+@pytest.mark.usefixtures("no_backoff")
 async def test_a_passing_fault_is_survived() -> None:
     failures = iter([503, 503])
 
@@ -152,6 +154,7 @@ async def test_a_silent_node_is_given_up_in_bounded_time() -> None:
     assert len(asked_times) <= 2
 
 
+@pytest.mark.usefixtures("no_backoff")
 async def test_a_dead_address_is_unavailable_and_not_shown() -> None:
     rpc = RpcClient("http://127.0.0.1:9/secret-key", 31337, 1)
     with pytest.raises(Refused) as caught:
@@ -160,6 +163,7 @@ async def test_a_dead_address_is_unavailable_and_not_shown() -> None:
     await rpc.close()
 
 
+@pytest.mark.usefixtures("no_backoff")
 @pytest.mark.parametrize(
     ("code", "message", "again"),
     [

@@ -27,6 +27,7 @@ async def block_number(_: web.Request, request: dict[str, Any]) -> web.StreamRes
     return result(request, "0x7")
 
 
+@pytest.mark.slow
 async def test_requests_that_are_cancelled_leave_the_node_free_for_the_next() -> None:
     pauses = random.Random(1)  # noqa: S311 - nothing secret comes of it
     async with node(block_number) as url:

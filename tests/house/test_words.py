@@ -6,7 +6,9 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -74,12 +76,6 @@ NO_MODULES = frozenset(
 )
 
 
-def sources() -> Iterator[tuple[Path, ast.Module]]:
-    for package in PACKAGES:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            yield file, ast.parse(file.read_text())
-
-
 def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Functions, parameters and variables; fields of values that are stored or shown keep their names."""
     fields = {
@@ -104,11 +100,50 @@ def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
+RIDDLES = re.compile(
+    r"(what|who|whoever|whose|whom|whatever|where|when|why|how|nobody|somebody)\b", re.I
+)
+
+
+def riddles(tree: ast.Module) -> list[str]:
+    """Docstrings that begin with a question word or a pronoun in place of a noun or a verb."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return [
+        doc.splitlines()[0]
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and (doc := ast.get_docstring(node)) and RIDDLES.match(doc)
+    ]
+
+
+class Source(NamedTuple):
+    """What is looked at of a file; its tree is not kept, for it has thousands of nodes."""
+
+    file: str
+    names: list[tuple[int, str]]
+    classes: list[str]
+    riddles: list[str]
+
+
+@cache
+def sources() -> list[Source]:
+    return [
+        Source(
+            str(file.relative_to(ROOT)),
+            list(names(tree)),
+            [node.name for node in tree.body if isinstance(node, ast.ClassDef)],
+            riddles(tree),
+        )
+        for package in PACKAGES
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for tree in [ast.parse(file.read_text())]
+    ]
+
+
 def test_no_participle_and_no_pronoun_is_the_name_of_a_thing() -> None:
     wrong = [
-        f"{file.relative_to(ROOT)}:{line} {name}"
-        for file, tree in sources()
-        for line, name in names(tree)
+        f"{source.file}:{line} {name}"
+        for source in sources()
+        for line, name in source.names
         if name.lstrip("_") in NO_NAMES
     ]
     assert wrong == []
@@ -127,42 +162,20 @@ def test_a_name_that_is_none_is_seen_wherever_it_may_stand() -> None:
 
 
 def test_no_module_is_called_by_a_riddle() -> None:
-    assert [str(f.relative_to(ROOT)) for f, _ in sources() if f.stem in NO_MODULES] == []
+    assert [s.file for s in sources() if Path(s.file).stem in NO_MODULES] == []
 
 
 def test_no_class_name_has_two_meanings() -> None:
     places = defaultdict(list)
-    for file, tree in sources():
-        if "devvenue" in file.parts:  # it speaks the venue's own words
-            continue
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(file.relative_to(ROOT)))
+    for source in sources():
+        if "devvenue" not in Path(source.file).parts:  # it speaks the venue's own words
+            for name in source.classes:
+                places[name].append(source.file)
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
-RIDDLES = re.compile(
-    r"(what|who|whoever|whose|whom|whatever|where|when|why|how|nobody|somebody)\b", re.I
-)
-
-
-def riddles(text: str) -> list[str]:
-    """Docstrings that begin with a question word or a pronoun in place of a noun or a verb."""
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return [
-        doc.splitlines()[0]
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, documented) and (doc := ast.get_docstring(node)) and RIDDLES.match(doc)
-    ]
-
-
 def test_no_docstring_begins_with_a_question_word_or_a_pronoun() -> None:
-    wrong = {
-        str(file.relative_to(ROOT)): lines
-        for file, _ in sources()
-        if (lines := riddles(file.read_text()))
-    }
-    assert wrong == {}
+    assert {source.file: source.riddles for source in sources() if source.riddles} == {}
 
 
 def test_a_riddle_is_seen_in_modules_classes_and_functions() -> None:
@@ -172,4 +185,4 @@ def test_a_riddle_is_seen_in_modules_classes_and_functions() -> None:
     text += (
         'def put():\n    """Whether a row is stored: a noun clause is an answer, and stays."""\n'
     )
-    assert riddles(text) == ["What a row says.", "Who calls.", "How many."]
+    assert riddles(ast.parse(text)) == ["What a row says.", "Who calls.", "How many."]

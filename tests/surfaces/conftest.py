@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from domain.settings import Config
+from http_shim import application
 from http_shim.application import about_itself, build
 from http_shim.http_server import listen
 from http_shim.service_routes import DEPS, GAUGES
@@ -29,6 +30,12 @@ from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed
 
 KEY = "ak_" + "k" * 43
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refusals of strangers come at once; test_admission shows that they are waited for."""
+    monkeypatch.setattr(application, "STRANGER_PAUSE_S", 0)
 
 
 @dataclass

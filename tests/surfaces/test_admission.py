@@ -193,22 +193,21 @@ def test_doctor_finds_https_behind_a_proxy_that_is_not_trusted(
 async def test_a_stranger_with_too_many_requests_waits_for_the_refusal_and_an_agent_does_not(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(application, "STRANGER_PAUSE_S", 3)
+    monkeypatch.setattr(application, "STRANGER_PAUSE_S", 0.6)
     async with small(sqlite_url, rate_anonymous=1, rate_reads=1) as s, ClientSession() as http:
         for headers in ({}, {"X-Service-User-Key": ALICE}):
             async with http.get(s.base + "/wallet/who", headers=headers) as r:
                 assert r.status == 200
         with pytest.raises(TimeoutError):
-            await http.get(s.base + "/wallet/who", timeout=ClientTimeout(0.5))
+            await http.get(s.base + "/wallet/who", timeout=ClientTimeout(0.3))
         async with http.get(s.base + "/wallet/who", headers={"X-Service-User-Key": ALICE}) as r:
             assert r.status == 429
 
 
 async def test_what_strangers_are_refused_fills_no_log(
-    sqlite_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(application, "STRANGER_PAUSE_S", 0)
     async with small(sqlite_url, rate_anonymous=20) as s, ClientSession() as http:
         for _ in range(100):
             async with http.get(s.base + "/nowhere") as r:

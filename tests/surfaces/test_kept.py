@@ -18,7 +18,7 @@ from tests.tools.trading.conftest import Desk, a_desk
 from tests.world import Clock
 from tools.catalogue import OPERATIONS
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_backoff")]
 Got = tuple[int, bytes, str | None]
 
 

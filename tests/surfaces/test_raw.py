@@ -177,7 +177,10 @@ async def test_a_head_that_never_ends_is_cut(
             assert await said(s, b"GET /healthz HT") == b""
 
 
-async def test_a_body_that_is_refused_for_its_length_is_not_asked_for(sqlite_url: str) -> None:
+async def test_a_body_that_is_refused_for_its_length_is_not_asked_for(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "LINGER_S", 0.1)
     head = b"Expect: 100-continue\r\nContent-Type: application/json\r\nConnection: close\r\n"
     length = b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1)
     async with small(sqlite_url) as s:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
-import stamina
 
 from domain.refusals import Refused
 from domain.trading.venue_values import AgentApproval, Relay
@@ -23,7 +22,7 @@ from venue.networks import VenueNetwork
 from venue.reads import InfoQuery
 from venue.unknown_fields import NAMES_LOGGED
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_backoff")]
 META = {
     "universe": [{"name": "BTC", "szDecimals": 5, "maxLeverage": 50}],
     "marginTables": [],
@@ -44,13 +43,6 @@ APPROVAL = AgentApproval(
     nonce=5,
     signature_chain_id="0x1",
 )
-
-
-@pytest.fixture(autouse=True)
-def no_pauses() -> Iterator[None]:
-    """Tries follow each other at once."""
-    with stamina.set_testing(True, attempts=3, cap=True):
-        yield
 
 
 @pytest.fixture

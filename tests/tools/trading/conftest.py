@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-import stamina
 from eth_account import Account
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
@@ -272,10 +271,8 @@ async def a_desk(
 
 
 @pytest.fixture(autouse=True)
-def no_pauses() -> Iterator[None]:
-    """Tries follow each other at once."""
-    with stamina.set_testing(True, attempts=3, cap=True):
-        yield
+def _at_once(no_backoff: None) -> None:
+    """Tries at the venue follow each other at once."""
 
 
 @pytest.fixture
