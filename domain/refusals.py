@@ -120,8 +120,12 @@ def _missing(name: str) -> str:
     raise KeyError(f"the sentence needs {name}")
 
 
+_NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
+
+
 def refusal(
     code: str,
+    values: Mapping[str, object] = _NOTHING,
     /,
     *,
     remaining: Mapping[str, object] | None = None,
@@ -132,7 +136,7 @@ def refusal(
     who_fixes: WhoFixes | None = None,
     **fields: Any,
 ) -> Refusal:
-    """Make the refusal `code`; `fields` fill its sentence. `retry_safe` and
+    """Make the refusal `code`; `values` and `fields` fill its sentence. `retry_safe` and
     `who_fixes` are given where this refusal differs from its kind.
 
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
@@ -140,7 +144,7 @@ def refusal(
     kind = REFUSALS[code]
     return Refusal(
         kind,
-        _Known().format(kind.sentence, **fields),
+        _Known().format(kind.sentence, **values, **fields),
         remaining,
         retry_at,
         detail or {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from domain.rules.rule_table import PER_DAY
 from domain.settings import Config
 
 
@@ -90,6 +91,6 @@ def rate_limits(config: Config) -> list[dict[str, object]]:
         {
             "what": "calldata reservation",
             "limit": f"{config.reservation_s} s",
-            "code": "over_daily_cap",
+            "code": PER_DAY.refusal,
         },
     ]

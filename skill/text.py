@@ -11,6 +11,7 @@ from typing import Final
 
 from domain.next_steps import NextStep, steps_for
 from domain.refusals import REFUSALS, invalid
+from domain.rules.rule_table import ACCEPTED, ENDED, PAUSED, PER_ACTION, PER_DAY, TARGET
 from domain.settings import Config
 from skill.connecting import client_config, rate_limits
 from tools.model.json_schema import catalogue, hints, plain, takes_schema, tool_input
@@ -110,12 +111,7 @@ def door_body(operations: Sequence[Operation], config: Config) -> dict[str, obje
 # What an agent meets in its first days; the whole registry has a page of its own.
 COMMON_REFUSALS: Final = (
     "invalid_request",
-    "mandate_not_accepted",
-    "mandate_paused",
-    "mandate_ended",
-    "target_not_allowed",
-    "over_per_tx_cap",
-    "over_daily_cap",
+    *(rule.refusal for rule in (ACCEPTED, PAUSED, ENDED, TARGET, PER_ACTION, PER_DAY)),
     "owner_declined",
     "chain_unavailable",
     "rate_limited",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from app.replies import Json
 from app.views.components import asks, meters, refusal
@@ -14,6 +14,8 @@ from app.views.components.asks import AskView, CheckView
 from app.views.components.meters import MeterView
 from app.views.components.refusal import RefusalView
 from app.words.text import _
+from domain.rules.rule import MandateRule
+from domain.rules.rule_table import BY_REFUSAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,54 +51,19 @@ def _tried(simulation: Json | None) -> CheckView:
 
 def _fresh(checks: Iterable[Json]) -> tuple[CheckView, ...]:
     """The checks as they stand now; the owner's own answer is not one of them."""
+    judged = ((c["ok"], BY_REFUSAL.get(c["code"])) for c in checks)
     return tuple(
-        CheckView(ok=c["ok"], text=_judged(c))
-        for c in checks
-        if c["code"] in CHECKS and not (c["ok"] and c["code"] in _QUIET)
+        CheckView(ok=ok, text=_judged(ok, rule))
+        for ok, rule in judged
+        if rule is not None and not (ok and rule.quiet)
     )
 
 
-def _judged(check: Json) -> str:
-    holds, fails = CHECKS[check["code"]]
-    if check["ok"] is None:
-        return _("Not checked, for the vault could not be read just now: {what}").format(what=holds)
-    return holds if check["ok"] else fails
-
-
-# What each check says where it holds, and where it does not.
-CHECKS: Final[Mapping[str, tuple[str, str]]] = {
-    "over_per_tx_cap": (
-        _("Within the per-action limit (clause 2)"),
-        _("Above the per-action limit (clause 2): the vault would refuse it"),
-    ),
-    "over_daily_cap": (
-        _("Within what is left today (clause 3)"),
-        _("More than is left today (clause 3): the vault would refuse it before 00:00 UTC"),
-    ),
-    "over_budget": (
-        _("The vault has the cash for it"),
-        _("The vault has not the cash for it"),
-    ),
-    "below_stop_line": (
-        _("The mandate stands above its stop line (clause 4)"),
-        _("The mandate stands below its stop line (clause 4)"),
-    ),
-    "target_not_allowed": (
-        _("The call is on your list (clause 5)"),
-        _("The call is not on your list (clause 5): the vault would refuse it"),
-    ),
-    "mandate_paused": (_("The agent is not paused"), _("The agent is paused")),
-    "mandate_stopped": (_("The mandate is not stopped"), _("The mandate is stopped")),
-    "mandate_ended": (_("Before the end date (clause 8)"), _("Past the end date (clause 8)")),
-    "mandate_not_accepted": (
-        _("The agent has accepted the mandate"),
-        _("The agent has not accepted the mandate"),
-    ),
-}
-# These are shown only where they fail: a working mandate needs no line about it.
-_QUIET: Final = frozenset(
-    {"mandate_paused", "mandate_stopped", "mandate_ended", "mandate_not_accepted"}
-)
+def _judged(ok: bool | None, rule: MandateRule) -> str:
+    if ok is None:
+        text = _("Not checked, for the vault could not be read just now: {what}")
+        return text.format(what=_(rule.holds))
+    return _(rule.holds if ok else rule.fails)
 
 
 def view(fresh: Json, read: Json, now: datetime) -> ApprovalView:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Final
 
 from app.replies import Json
 from app.views.components import meters
@@ -13,21 +11,7 @@ from app.views.components.meters import MeterView
 from app.words.steps import REFUSED, RecordLine, lines
 from app.words.text import _
 from app.words.untrusted_text import AgentName, agent_of
-
-BREACHES: Final[Mapping[str, str]] = {
-    "over_per_tx_cap": _("An action above the per-action limit"),
-    "over_daily_cap": _("More in a day than the day limit"),
-    "over_budget": _("More than the budget"),
-    "target_not_allowed": _("A call that is not on the list"),
-    "mandate_stopped": _("An action after the stop"),
-    "mandate_ended": _("An action after the end"),
-    "mandate_paused": _("An action while it was paused"),
-    "not_accepted": _("An action before the agent had accepted"),
-    "below_stop_line": _("An action below the stop line"),
-    "approval_missing": _("An action without your approval"),
-    "agent_mismatch": _("An action that the agent did not make"),
-    "duplicate_tx": _("One transaction reported twice"),
-}
+from domain.rules.rule_table import BY_CODE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +131,7 @@ def _breach(raw: Json) -> BreachView:
         text = _("Attempt refused: {why}")
         text = text.format(why=REFUSED.get(raw.get("reason") or "", _("outside the terms")))
     else:
-        text = BREACHES.get(code, code)
+        text = _(BY_CODE[code].broken) if code in BY_CODE else code
     return BreachView(text=text, clause=raw["clause"], at=raw["at"])
 
 

@@ -18,7 +18,7 @@ from eth_utils import keccak, to_checksum_address
 
 from domain.chain_facts import DecodedCalldata, Revert, TransferLog
 from domain.money import Usdc
-from domain.refusals import invalid
+from domain.refusals import REFUSALS, invalid
 from domain.text import escape_unfit
 
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
@@ -27,14 +27,8 @@ _AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
 CACHE_SIZE: Final = 4_096
 MAX_TEXT: Final = 1_024  # characters; a hostile target chooses how much data it reverts with
 
-# The vault's five refusals (spec 2.5), and what its other errors mean to a caller.
-REFUSAL_OF: Final[Mapping[str, str]] = {
-    "TargetNotAllowed": "target_not_allowed",
-    "OverPerTxCap": "over_per_tx_cap",
-    "OverDailyCap": "over_daily_cap",
-    "MandateStopped": "mandate_stopped",
-    "MandateEnded": "mandate_ended",
-    "OverBudget": "over_budget",
+# What an error of our contracts means to a caller, where no refusal has its name (spec 2.5).
+_MEANS: Final[Mapping[str, str]] = {
     "OverCash": "over_budget",
     "Locked": "withdraw_locked",
     "NotAgent": "mandate_paused",
@@ -43,7 +37,6 @@ REFUSAL_OF: Final[Mapping[str, str]] = {
     "NotOwner": "forbidden",
     "NotAuthorized": "forbidden",
     "BadSignature": "invalid_signature",
-    "ApprovalExpired": "approval_expired",
 }
 
 
@@ -198,6 +191,12 @@ def _errors() -> Mapping[bytes, Item]:
     return {e.selector: e for e in errors}
 
 
+def refusal_of(error: str) -> str | None:
+    """The code of the refusal that an error of our contracts is; None where it is none."""
+    code = _MEANS.get(error) or re.sub("(?<!^)(?=[A-Z])", "_", error).lower()
+    return code if code in REFUSALS else None
+
+
 def decode_revert(data: bytes) -> Revert:
     """Decode a revert's return data; an unknown error is returned with its bytes. Never raises."""
     if data[:4] == bytes.fromhex("08c379a0"):
@@ -215,7 +214,7 @@ def decode_revert(data: bytes) -> Revert:
         n: _truncate(_to_display(t, v))
         for n, t, v in zip(item.names, item.types, values, strict=True)
     }
-    code = REFUSAL_OF.get(item.name)
+    code = refusal_of(item.name)
     if item.name == "MandateStopped" and args.get("reason") == FLOOR_REASON:
         code = "below_stop_line"
     return Revert(item.name, args, code)

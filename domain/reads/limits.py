@@ -12,7 +12,7 @@ from domain.reads.fees import WorthSource
 from domain.reads.row_models import BreachDetail
 from domain.rules.action_checks import remaining
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
-from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.rule_table import clause_of
 from domain.rules.snapshot import MandateSnapshot, moment, today
 from domain.rules.valuation import committed, floor_now, usdc, valuation
 from domain.rules.venue_exposure import at_venue
@@ -320,7 +320,7 @@ def breaches(snapshot: MandateSnapshot) -> tuple[Breach, ...]:
     return tuple(
         Breach(
             code=code,
-            clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
+            clause=clause_of(code),
             event_id=row.event_id,
             at=moment_of(row.at),
             detail=breach_detail(row.detail.get(code)),

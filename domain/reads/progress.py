@@ -12,7 +12,7 @@ from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
 from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
-from domain.rules.rule_codes import CLAUSE_OF, RULE_TEXT
+from domain.rules.rule_table import RULES, STOP_LINE
 from domain.rules.snapshot import MandateSnapshot, display_status
 from domain.rules.stop_line import fresh, latched
 from domain.rules.unwind_window import UNWIND_WINDOW
@@ -196,10 +196,9 @@ def rules(snapshot: MandateSnapshot) -> tuple[Rule, ...]:
     """
     broken = set(snapshot.state.violations)
     if latched(snapshot.measured, snapshot.config.mark_fresh_s):
-        broken.add("below_stop_line")
+        broken.add(STOP_LINE.code)
     return tuple(
-        Rule(code=code, clause=int(clause), text=RULE_TEXT[code], ok=code not in broken)
-        for code, clause in CLAUSE_OF.items()
+        Rule(code=r.code, clause=int(r.clause), text=r.text, ok=r.code not in broken) for r in RULES
     )
 
 

@@ -14,7 +14,7 @@ from domain.reads.iso_weeks import Week
 from domain.reads.record import event_steps, grouped
 from domain.reads.step import Step, refusal_of, refused_by
 from domain.reads.venue_weeks import VenueWeek, venue_weeks
-from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.rule_table import clause_of
 from domain.rules.valuation import realized_micros, usdc, worth_as_observed
 from domain.times import Timestamp
 from domain.wire_fields import LEFT_OUT, described, wire_name
@@ -282,7 +282,7 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
     broken = [
         WeekBreach(
             code=code,
-            clause=int(CLAUSE_OF[code]) if code in CLAUSE_OF else None,
+            clause=clause_of(code),
             event_id=e.event_id,
             at=e.occurred_at,
         )

@@ -41,7 +41,7 @@ from domain.reads.row_models import (
     VenueTrade,
     WholeMark,
 )
-from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.rule_table import clause_of
 from domain.times import Timestamp
 from domain.wire_fields import LEFT_OUT, described, wire_name
 
@@ -179,7 +179,7 @@ def _target(payload: Payload) -> StepTarget:
 
 def _breached(event: Event) -> tuple[int, ...]:
     codes = event.violation_codes
-    return tuple(sorted({int(CLAUSE_OF[c]) for c in codes if c in CLAUSE_OF})) if codes else ()
+    return tuple(sorted({n for c in codes if (n := clause_of(c)) is not None})) if codes else ()
 
 
 def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:

@@ -10,7 +10,8 @@ from domain.ledger.state.claimed import PendingClaim
 from domain.mandates.approvals import Reservation
 from domain.money import ZERO, Usdc
 from domain.rules.snapshot import MandateSnapshot, today
-from domain.times import bounds
+from domain.rules.valuation import at_risk, cash
+from domain.times import bounds, day_of
 
 
 def spent_on(snapshot: MandateSnapshot, day: str) -> Usdc:
@@ -147,3 +148,64 @@ def budget(snapshot: MandateSnapshot) -> tuple[Usdc, str]:
         snapshot.policy.total_cap_usdc if snapshot.policy else None,
     )
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")
+
+
+def unconfirmed_spend(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> Usdc:
+    """Spend of this UTC day that may be on its way and is no chain row yet.
+
+    One action shows up to three times: reserved when its calldata is handed out, claimed when it
+    is reported, in the vault's figure when it is mined. A claim replaces its reservation; of that
+    sum and the vault's excess over the ledger the larger counts, so that no action counts twice.
+    `own_reserved` is the amount of a live reservation for the same action.
+    """
+    pending_spend = pending_on(snapshot, today(snapshot)) + reserved(snapshot) - own_reserved
+    return max(pending_spend, unrecorded_spend(snapshot), ZERO)
+
+
+def unrecorded_spend(snapshot: MandateSnapshot) -> Usdc:
+    """The vault's spend of this UTC day that no ledger row has yet."""
+    day, chain = today(snapshot), snapshot.chain
+    if chain is None or not chain.exists or day_of(chain.block.at) != day:
+        return ZERO
+    totals = snapshot.measured.days.get(day)
+    return max(ZERO, chain.spent_today - Usdc(totals.spent if totals else 0))
+
+
+def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
+    """The amount that counts against the day cap: measured, notional, unconfirmed, and live orders
+    at the venue, which the vault does not see.
+    """
+    return (
+        spent_on(snapshot, today(snapshot))
+        + unconfirmed_spend(snapshot, reserved)
+        + snapshot.orders.live
+    )
+
+
+def available_cash(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> tuple[Usdc | None, str]:
+    """Cash that no reservation may still take, or the rest of a stricter policy's budget, with the
+    limit that binds; None where cash is unknown.
+    """
+    limit, by = budget(snapshot)
+    room = max(ZERO, limit - at_risk(snapshot)) if by == "policy" else None
+    chain = snapshot.chain
+    if chain is not None and chain.exists:
+        free: Usdc | None = max(
+            ZERO,
+            chain.cash - max(ZERO, reserved(snapshot) - own_reserved - unrecorded_spend(snapshot)),
+        )
+    else:
+        ledger_cash = cash(snapshot)
+        free = (
+            None
+            if ledger_cash is None
+            else max(ZERO, ledger_cash - max(ZERO, reserved(snapshot) - own_reserved))
+        )
+    if room is not None and (free is None or room < free):
+        return room, "policy"
+    return free, "mandate"
+
+
+def day_fits(snapshot: MandateSnapshot, amount: Usdc, reserved: Usdc = ZERO) -> bool:
+    """True where the day cap leaves room for `amount`; equality passes."""
+    return day_used(snapshot, reserved) + amount <= daily_cap(snapshot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -11,22 +10,18 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from app.views.agents import NUMBERS
-from app.views.approval import CHECKS
 from app.views.components import policy_log
-from app.views.statement import BREACHES
 from app.words.steps import TITLES
 from domain.agents.policy import JSON_FIELDS, Policy, PolicyFields
 from domain.ledger.events.chain_events import CHAIN_EVENTS, ChainEvent
 from domain.ledger.state.measured import COUNTS
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.rules.action_checks import ActionRequest, action_checks
-from domain.rules.rule_codes import CLAUSE_OF
+from domain.refusals import REFUSALS
+from domain.rules.rule import Row
+from domain.rules.rule_table import AGENT, APPROVAL, BUDGET, BY_CODE, BY_REFUSAL, REPEAT, RULES
 from storage.repositories import mandates, policies
-from tests.domain.material import CALL, MARKET, deposit, ledger, usdc
-from tools.actions import execute_call
 from tools.agents.policy import PolicyIn, PolicyOut
-from tools.trading.orders.routes import CITING
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,50 +66,31 @@ def test_a_time_of_a_mandate_is_stored_as_one() -> None:
 
 # -- a rule
 
-# Told only of what was done: nobody asks for calldata of another's action, or of one done twice.
-ONLY_FLAGGED = {"agent_mismatch", "duplicate_tx"}
-# The same rule, by the name that it has as a refusal.
-REFUSED_AS = {"not_accepted": "mandate_not_accepted"}
-# An order waits for no approval, and what is idle in the vault is not what it spends.
-NOT_OF_ORDERS = {"approval_missing", "over_budget"}
+
+def test_what_a_rule_refuses_is_a_refusal_and_what_the_owner_is_told_of_it_has_words() -> None:
+    assert set(BY_REFUSAL) <= set(REFUSALS)
+    assert all(rule.holds and rule.fails for rule in BY_REFUSAL.values())
+    assert all(rule.text and rule.broken for rule in RULES)
 
 
-def checked() -> set[str]:
-    wanted = ActionRequest(MARKET, CALL, usdc(1))
-    return {c.code for c in action_checks(ledger(deposit(500)).case(), wanted)}
-
-
-def refused_by_orders() -> set[str]:
-    """What `mandate_refuses` refuses with."""
-    tree = ast.parse((ROOT / "domain" / "rules" / "order_rules.py").read_text())
-    (last,) = [n for n in tree.body if getattr(n, "name", "") == "policy_refuses"]
-    calls = [
-        n
-        for n in ast.walk(tree)
-        if isinstance(n, ast.Call)
-        and getattr(n.func, "id", "") == "refusal"
-        and n.lineno < last.lineno
-    ]
-    return {ast.literal_eval(c.args[0]) for c in calls}
+def test_no_two_rules_have_one_code_or_one_place() -> None:
+    assert len(BY_CODE) == len(RULES)
+    places = [rule.before.place for rule in RULES if rule.before]
+    places_of_bars = [rule.before.bar for rule in RULES if rule.before and rule.before.bar]
+    of_rows = [[a.place for r in RULES for a in r.after if row in a.rows] for row in Row]
+    for numbers in (places, places_of_bars, *of_rows):
+        assert len(set(numbers)) == len(numbers)
 
 
 def test_a_rule_that_flags_what_was_done_refuses_what_is_asked() -> None:
-    assert {REFUSED_AS.get(c, c) for c in CLAUSE_OF} - ONLY_FLAGGED == checked()
+    """But for another's action, or one told twice: nobody asks for calldata of those."""
+    assert [rule for rule in RULES if not rule.before] == [AGENT, REPEAT]
+    assert all(rule.after for rule in RULES)
 
 
 def test_a_rule_that_refuses_an_action_refuses_an_order() -> None:
-    assert refused_by_orders() - {"wrong_status"} == checked() - NOT_OF_ORDERS
-
-
-def test_a_rule_that_refuses_is_among_the_refusals_of_its_operation() -> None:
-    (call,) = [op for op in execute_call.OPERATIONS if op.name == "mandate_execute_call"]
-    assert checked() - {"approval_missing"} <= set(call.refusals)
-    assert refused_by_orders() <= set(CITING)
-
-
-def test_a_rule_has_its_words_on_the_pages() -> None:
-    assert set(BREACHES) == set(CLAUSE_OF)
-    assert set(CHECKS) == checked() - {"approval_missing"}
+    """But for an approval, which an order never waits for, and the cash of the vault."""
+    assert [rule for rule in RULES if rule.before and not rule.order] == [BUDGET, APPROVAL]
 
 
 # -- an event of the chain

@@ -25,7 +25,7 @@ from domain.ledger.state.ledger_state import EMPTY, apply
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
 from domain.money import ZERO, Usdc
-from domain.rules.action_checks import day_used
+from domain.rules.caps import day_used
 from domain.rules.snapshot import MandateSnapshot, today
 from domain.rules.valuation import agent_fee_reserved, cash, valued, worth
 from domain.settings import Config, Switches

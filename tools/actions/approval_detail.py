@@ -14,7 +14,8 @@ from domain.mandates.mandate import Mandate
 from domain.money import ZERO
 from domain.ports import Chain
 from domain.reads.limits import RemainingNow, remaining_now
-from domain.rules.action_checks import ActionRequest, action_checks
+from domain.rules.action_checks import action_checks
+from domain.rules.rule import ActionRequest
 from domain.rules.snapshot import MandateSnapshot
 from storage.unit_of_work import UnitOfWork
 from tools.actions.approval_signature import vault_call

@@ -7,9 +7,9 @@ from pydantic import Field
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
-from domain.rules.action_checks import ActionRequest
 from domain.rules.mark_policy import RecordedValue
 from domain.rules.revert_refusals import pulled
+from domain.rules.rule import ActionRequest
 from tools.model.operation import ResponseModel
 from tools.model.shared_models import ExplainedCall
 

@@ -24,7 +24,8 @@ from domain.reads.limits import RemainingNow, remaining_now
 from domain.reads.row_models import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.paid_read_credits import afford, used
-from domain.rules.violations import notional, ordered, violations, with_violation
+from domain.rules.target_rules import notional, ordered
+from domain.rules.violations import violations, with_violation
 from domain.times import Timestamp, moment_of
 from domain.wire_fields import described as described
 from storage.prefetch.read_set import ReadSet

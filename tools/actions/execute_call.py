@@ -16,14 +16,15 @@ from domain.money import ZERO, Usdc
 from domain.reads.limits import RemainingNow, remaining_now
 from domain.refusals import Refused, refusal
 from domain.rules.action_checks import (
-    ActionRequest,
+    ACTION_CODES,
     CheckResult,
     action_checks,
-    needs_approval,
     retry_after_decline,
 )
+from domain.rules.amount_rules import asks_owner
 from domain.rules.mark_policy import refuses
 from domain.rules.revert_refusals import ASKS_THE_OWNER, pulled, reverts
+from domain.rules.rule import ActionRequest
 from domain.rules.snapshot import MandateSnapshot
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
@@ -188,7 +189,7 @@ def execute_call(
     for check in checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
-    _refuse_revert(ctx, checks, asking=needs_approval(snapshot, action_request.amount))
+    _refuse_revert(ctx, checks, asking=asks_owner(snapshot, action_request.amount))
     if vault is None or action is None:
         raise Refused(
             refusal("wrong_status", status=mandate.status.value, action="acting through its vault")
@@ -290,7 +291,7 @@ def _dry(
         "decoded": decoded,
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
-        "needs_approval": needs_approval(snapshot, request.amount),
+        "needs_approval": asks_owner(snapshot, request.amount),
         "remaining": remaining_now(snapshot),
     }
     return OperationResult(200, body)
@@ -312,7 +313,7 @@ def _approval(
         name = uow.approvals.get(public_id, ctx.request.approval_id)
         if name is None or name.action_hash != key or name.status_at(now) in ("expired", "used"):
             raise Refused(refusal("approval_expired", approval_id=ctx.request.approval_id))
-    if not needs_approval(snapshot, action.amount):
+    if not asks_owner(snapshot, action.amount):
         return None
     items = [name] if name else uow.approvals.of_action(public_id, key)
     require_known_keeping(require_chain(ctx, snapshot.mandate), snapshot.mandate)
@@ -417,15 +418,7 @@ OPERATIONS: Final = (
             "not_found",
             "invalid_number",
             "invalid_address",
-            "mandate_not_accepted",
-            "mandate_paused",
-            "mandate_stopped",
-            "mandate_ended",
-            "target_not_allowed",
-            "over_per_tx_cap",
-            "over_daily_cap",
-            "over_budget",
-            "below_stop_line",
+            *ACTION_CODES,
             "would_revert",
             "owner_declined",
             "approval_expired",

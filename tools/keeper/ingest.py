@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from typing import Final
 
 from domain.chain_facts import Receipt, VaultLog
 from domain.ledger.events.chain_events import BY_LOG, observed
@@ -26,6 +25,7 @@ from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain, Ids
+from domain.rules.amount_rules import APPROVAL_MISSING
 from domain.rules.snapshot import MandateSnapshot
 from domain.rules.status_derivation import derive_status
 from domain.rules.violations import violations, with_violation
@@ -36,8 +36,6 @@ from tools.keeper.reservations import consume, executed_of, restore
 from tools.keeper.reversals import reversal
 from tools.keeper.vault_attachment import attach_created
 from tools.model.operation import AnyContext
-
-APPROVAL_MISSING: Final = "approval_missing"
 
 
 @dataclass(frozen=True, slots=True)

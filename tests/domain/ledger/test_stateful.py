@@ -18,7 +18,8 @@ from domain.ledger.state.ledger_state import from_json, to_json
 from domain.money import ZERO, Usdc
 from domain.reads.iso_weeks import week_of
 from domain.reads.statement import StatementInput, figures
-from domain.rules.action_checks import ActionRequest, action_checks, remaining
+from domain.rules.action_checks import action_checks, remaining
+from domain.rules.rule import ActionRequest
 from domain.rules.violations import violations, with_violation
 from tests.domain.material import (
     CALL,

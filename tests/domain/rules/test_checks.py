@@ -16,9 +16,11 @@ from domain.mandates.mandate import ClauseKey, Status
 from domain.mandates.targets import Target, TargetMismatch
 from domain.reads.limits import limits
 from domain.rules import retry_times
-from domain.rules.action_checks import ActionRequest, action_checks, day_used, remaining
+from domain.rules.action_checks import action_checks, remaining
+from domain.rules.caps import day_used
 from domain.rules.exposure import exposure
 from domain.rules.retry_times import by_waiting
+from domain.rules.rule import ActionRequest
 from domain.rules.snapshot import MandateSnapshot
 from domain.settings import Config
 from tests.domain.material import (

@@ -13,11 +13,13 @@ from domain.agents.policy import Policy
 from domain.ledger.events.payloads import CallTarget
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.targets import Target
-from domain.rules.action_checks import day_used, remaining
-from domain.rules.order_rules import OrderCheck, mandate_refuses, policy_refuses, venues_of
+from domain.rules.action_checks import remaining
+from domain.rules.caps import day_used
+from domain.rules.order_rules import mandate_refuses, policy_refuses, venues_of
+from domain.rules.rule import OrderCheck
 from domain.rules.snapshot import OrdersToday
+from domain.rules.target_rules import ordered
 from domain.rules.venue_exposure import may_trade
-from domain.rules.violations import ordered
 from domain.settings import Config, Switches
 from tests.domain.material import (
     START,

@@ -10,7 +10,7 @@ import pytest
 
 from domain.chain_facts import BlockStamp, Revert, VaultState
 from domain.mandates.mandate import ClauseKey
-from domain.rules.action_checks import ActionRequest, action_checks
+from domain.rules.action_checks import action_checks
 from domain.rules.mark_policy import (
     came_out_low,
     fall_persists,
@@ -19,6 +19,7 @@ from domain.rules.mark_policy import (
     refuses,
 )
 from domain.rules.revert_refusals import reverts
+from domain.rules.rule import ActionRequest
 from tests.domain.material import CALL, MARKET, START, VAULT, deposit, ledger, mandate, usdc
 
 NOW = START + timedelta(hours=2)

@@ -8,8 +8,9 @@ from typing import Any
 
 from domain.chain_facts import BlockStamp, VaultState
 from domain.mandates.targets import Target
-from domain.rules.action_checks import ActionRequest, action_checks
+from domain.rules.action_checks import action_checks
 from domain.rules.exposure import exposure
+from domain.rules.rule import ActionRequest
 from domain.rules.stop_line import is_below_floor, latched, worth_marking
 from tests.domain.material import (
     CALL,

@@ -17,7 +17,7 @@ from domain.mandates.targets import Target
 from domain.reads.limits import breaches
 from domain.reads.progress import rules
 from domain.reads.record import steps
-from domain.rules.rule_codes import CLAUSE_OF, RULE_TEXT
+from domain.rules.rule_table import BY_CODE, RULES
 from domain.rules.snapshot import MandateSnapshot
 from domain.rules.violations import violations, with_violation
 from domain.settings import Switches
@@ -109,8 +109,8 @@ def _by(agent: str) -> NewEvent:
 
 
 def test_every_code_has_a_case_a_clause_and_a_sentence() -> None:
-    assert set(CASES) == set(CODES) == set(CLAUSE_OF) == set(RULE_TEXT)
-    assert {c: int(n) for c, n in CLAUSE_OF.items()} == CODES
+    assert {r.code: int(r.clause) for r in RULES} == CODES
+    assert list(CASES) == list(CODES) == [r.code for r in RULES]
 
 
 @pytest.mark.parametrize("code", list(CASES))
@@ -124,7 +124,7 @@ def test_a_broken_rule_is_flagged_with_its_clause_and_shows_everywhere(code: str
     kept = ledger(replace(event, payload=with_violation(event, broken)))
     shown = kept.case(case.mandate)
     rule = next(r for r in on_the_wire(rules(shown)) if r["code"] == code)
-    assert rule == {"code": code, "clause": CODES[code], "text": RULE_TEXT[code], "ok": False}
+    assert rule == {"code": code, "clause": CODES[code], "text": BY_CODE[code].text, "ok": False}
     assert all(
         r["ok"] for r in on_the_wire(rules(shown)) if r["code"] not in [b.code for b in broken]
     )
@@ -212,15 +212,11 @@ def test_per_action_the_approved_amount_counts_where_it_is_larger() -> None:
 def test_the_stricter_of_policy_and_mandate_binds_and_is_named() -> None:
     case = replace(funded(), policy=Policy(per_tx_cap_usdc=usdc(30), total_cap_usdc=usdc(35)))
     broken = violations(case, row("buy", 36))
-    assert [(b.code, b.allowed, b.bound_by) for b in broken] == [
+    assert [(b.code, b.numbers.allowed, b.numbers.bound_by) for b in broken] == [
         ("over_per_tx_cap", "30.000000", "policy"), ("over_budget", "35.000000", "policy")
     ]  # fmt: skip
-    assert (
-        violations(replace(case, policy=Policy(per_tx_cap_usdc=usdc(60))), row("buy", 55))[
-            0
-        ].bound_by
-        == "mandate"
-    )
+    looser = replace(case, policy=Policy(per_tx_cap_usdc=usdc(60)))
+    assert violations(looser, row("buy", 55))[0].numbers.bound_by == "mandate"
 
 
 def test_an_approved_item_covers_its_own_action_once() -> None:

@@ -12,7 +12,7 @@ from domain.ledger.events import payloads as p
 from domain.ledger.events.payload_codec import write
 from domain.reads.event_rows import payload
 from domain.reads.row_models import Payload
-from domain.rules.rule_codes import CLAUSE_OF
+from domain.rules.rule_table import BY_CODE
 from tests.domain.ledger.test_payloads import TOLD
 from tools.model.serialization import to_json
 
@@ -21,7 +21,7 @@ DETAILS = st.fixed_dictionaries(
     {"clause": st.sampled_from([2, 3]), "allowed": NUMBERS, "used": NUMBERS, "attempted": NUMBERS,
      "bound_by": st.sampled_from([None, "mandate", "policy"])}
 )  # fmt: skip
-BROKEN = st.dictionaries(st.sampled_from(sorted(CLAUSE_OF)), DETAILS, min_size=1).map(
+BROKEN = st.dictionaries(st.sampled_from(sorted(BY_CODE)), DETAILS, min_size=1).map(
     lambda detail: p.Violation(codes=tuple(detail), detail=detail)
 )
 

@@ -12,7 +12,7 @@ from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
 from domain.rules.mark_policy import refuses
 from domain.rules.revert_refusals import reverts
-from domain.rules.target_refusals import target_refusal
+from domain.rules.target_rules import unlisted
 from domain.rules.unwind_window import agent_barred, closed
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import load_mandate, visible_mandate
@@ -79,7 +79,8 @@ def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, UnwindFacts]) -> Op
     selector = selector_of(ctx.request.data)
     mismatch = mandate.mismatch_of(target, ctx.request.data)
     if mismatch is not None and not (settled and owner):
-        raise Refused(target_refusal(mismatch, target, selector, step=_OTHER_ARGUMENT))
+        check = unlisted(mismatch, target, selector, step=_OTHER_ARGUMENT)
+        raise Refused(check.refuse("target_not_allowed", snapshot))
     tried = ctx.facts.simulation
     if tried is not None and not tried.ok:
         stale = None if owner else refuses(snapshot.chain, tried.revert)

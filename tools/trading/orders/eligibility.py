@@ -10,6 +10,7 @@ from pydantic import Field
 
 from domain.refusals import Refusal
 from domain.rules.order_rules import venues_of
+from domain.rules.rule_table import TARGET
 from domain.trading.order_gate import Missing, gate
 from domain.trading.venue_account import usable
 from domain.trading.venue_values import VENUE
@@ -137,7 +138,7 @@ def _reasons(
     if missing is not None and "wallet_not_ready" not in codes:
         codes.append("wallet_not_ready")
     if lacks & {"policy_set", "venue_in_policy"}:
-        codes.append("target_not_allowed")
+        codes.append(TARGET.refusal)
     if "throttle" in lacks:
         codes.insert(0, "wallet_rate_limited")
     return codes

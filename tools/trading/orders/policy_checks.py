@@ -8,7 +8,8 @@ from decimal import Decimal
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, Refused, refusal
-from domain.rules.order_rules import OrderCheck, mandate_refuses, policy_refuses
+from domain.rules.order_rules import mandate_refuses, policy_refuses
+from domain.rules.rule import OrderCheck
 from domain.times import day_of
 from domain.trading.modes import Mode
 from domain.trading.order_input import OrderRequest

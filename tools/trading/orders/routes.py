@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
+from domain.rules.order_rules import ORDER_CODES
 from domain.trading.order_gate import FieldProblem, invalid_order
 from domain.trading.order_input import parse_order
 from domain.trading.orders import DONE, UNSENT, Order
@@ -48,19 +49,7 @@ ORDER_REFUSALS: Final = (
     "wallet_venue_unavailable",
     "wallet_outcome_unknown",
 )
-CITING: Final = (
-    "not_found",
-    "mandate_not_accepted",
-    "mandate_stopped",
-    "wrong_status",
-    "mandate_paused",
-    "mandate_ended",
-    "target_not_allowed",
-    "over_per_tx_cap",
-    "over_daily_cap",
-    "over_budget",
-    "below_stop_line",
-)
+CITING: Final = ("not_found", *ORDER_CODES)
 WRITES: Final = (
     "conflict",
     "not_configured",

@@ -1,0 +1,160 @@
+"""Rules about what an action is of: its target, its agent, its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from domain.ledger.events.payloads import CallTarget, PaidFee
+from domain.mandates.mandate import Mandate
+from domain.mandates.targets import NOT_LISTED, TargetMismatch
+from domain.next_steps import AGENT, NextStep
+from domain.rules.rule import ActionRequest, Deed, Numbers, OrderCheck, RuleCheck
+from domain.rules.snapshot import MandateSnapshot
+from domain.rules.venue_exposure import may_trade
+from domain.trading.venue_values import VENUE
+
+NAME_CHARS: Final = 128
+
+ARGUMENT: Final = NextStep(
+    "Put the vault's own address into the argument word that detail.argument names (counted from "
+    "0), and ask with dry_run=true first",
+    "mandate_execute_call",
+    "GET /wallet/mandates/{public_id}/execute-call",
+    AGENT,
+)
+
+
+# -- the target of a call or an order
+
+
+def listed(snapshot: MandateSnapshot, request: ActionRequest) -> RuleCheck:
+    """The call is on the list of allowed targets."""
+    mismatch = snapshot.mandate.mismatch_of(request.target, request.data)
+    if mismatch is not None:
+        return unlisted(mismatch, request.target, request.selector)
+    return RuleCheck(True, {"target": request.target, "selector": request.selector})
+
+
+def unlisted(
+    mismatch: TargetMismatch, target: str, selector: str, *, step: NextStep = ARGUMENT
+) -> RuleCheck:
+    """The check of a call that is none of the list; a wrong argument is the caller's to mend, by
+    `step`, the list itself the owner's.
+    """
+    raw: dict[str, object] = {"target": target, "selector": selector}
+    words = {"why": mismatch.reason}
+    if mismatch.argument is None:
+        return RuleCheck(False, raw, words)
+    raw["argument"] = mismatch.argument
+    return RuleCheck(False, raw, words, next=(step,), who_fixes="agent")
+
+
+def order_listed(snapshot: MandateSnapshot, order: OrderCheck) -> RuleCheck:
+    """The mandate names the product."""
+    return RuleCheck(may_trade(snapshot.mandate, order.product), unlisted_product(order.product))
+
+
+def unlisted_product(product: str) -> Mapping[str, object]:
+    """The words of the refusal of a product that is not named."""
+    return {"target": VENUE, "selector": product, "why": NOT_LISTED}
+
+
+def told_unlisted(deed: Deed) -> Numbers | None:
+    """A claim that names a target which is none of the terms'; one that names none breaks
+    nothing.
+    """
+    mandate, target = deed.snapshot.mandate, deed.target
+    if target.address:
+        vault = mandate.vault_address
+        is_own = vault is not None and target.address.lower() == vault.lower()
+        return None if is_own else _unlisted_contract(mandate, target.address, target.selector)
+    if target.market and not _is_market_listed(mandate, target.market):
+        return Numbers(attempted={"market": target.market[:NAME_CHARS]})
+    return None
+
+
+def _unlisted_contract(mandate: Mandate, address: str, selector: str | None) -> Numbers | None:
+    """None where a contract entry has this address, and this selector where one is named."""
+    for t in mandate.allowed_targets:
+        same = t.kind == "contract" and t.address and t.address.lower() == address.lower()
+        if same and (selector is None or (t.selector or "").lower() == selector.lower()):
+            return None
+    name = {"address": address[:NAME_CHARS], "selector": (selector or "")[:NAME_CHARS] or None}
+    return Numbers(attempted=name)
+
+
+def _is_market_listed(mandate: Mandate, market: str) -> bool:
+    markets = {t.market for t in mandate.allowed_targets}
+    return market in markets or _at_venue(mandate, market) or _host_allowed(mandate, market)
+
+
+def _at_venue(mandate: Mandate, market: str) -> bool:
+    venues = [t for t in mandate.allowed_targets if t.kind == "venue"]
+    return any(market == t.venue or market in t.symbols or not t.symbols for t in venues)
+
+
+def _host_allowed(mandate: Mandate, host: str) -> bool:
+    return any(
+        t.kind == "x402" and (host in t.hosts if t.hosts else "." in host)
+        for t in mandate.allowed_targets
+    )
+
+
+def notional(mandate: Mandate, target: CallTarget) -> bool:
+    """True for an action at a venue or a paid host of the terms: no vault log will show it."""
+    if target.address or not target.market:
+        return False
+    if target.market in {t.market for t in mandate.allowed_targets if t.kind == "contract"}:
+        return False
+    return _at_venue(mandate, target.market) or _host_allowed(mandate, target.market)
+
+
+def ordered(mandate: Mandate, target: CallTarget) -> bool:
+    """True for an action at the venue whose orders are made here: its fills report it too."""
+    if not target.market or not notional(mandate, target) or _host_allowed(mandate, target.market):
+        return False
+    return any(
+        target.market in (t.venue, *t.symbols) or not t.symbols
+        for t in mandate.allowed_targets
+        if t.kind == "venue" and t.venue == VENUE
+    )
+
+
+def read_elsewhere(deed: Deed) -> Numbers | None:
+    """A paid read at a host of none of the terms' x402 entries; an entry without hosts takes
+    any.
+    """
+    fee = deed.event.content.body
+    if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
+        return None
+    resource = fee.resource
+    try:
+        at = urlsplit(resource) if "//" in resource else None
+        # A host that the terms name with a port is held to it, one without takes any.
+        port = None if at is None else at.port or {"http": 80}.get(at.scheme, 443)
+        hosts = set() if at is None else {at.hostname, f"{at.hostname}:{port}"}
+    except ValueError:
+        hosts = set()
+    entries = [t for t in deed.snapshot.mandate.allowed_targets if t.kind == "x402"]
+    if any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries):
+        return None
+    return Numbers(attempted={"resource": resource[:NAME_CHARS]})
+
+
+# -- the agent, and the transaction
+
+
+def done_by_other(deed: Deed) -> Numbers | None:
+    """An execution by another agent than the record's: an open mandate may be given to another."""
+    own = deed.snapshot.mandate.agent_address
+    actor = deed.called.agent if deed.called else None
+    if actor is None or own is None or actor.lower() == own.lower():
+        return None
+    return Numbers(own, None, actor[:NAME_CHARS])
+
+
+def told_again(deed: Deed) -> Numbers:
+    """A second report of one transaction."""
+    return Numbers(attempted=deed.event.tx_hash)
