@@ -133,14 +133,16 @@ class Desk:
             terms_sha256=TERMS.sha256,
         )
 
-    async def link(self, p: Person) -> dict[str, Any]:
-        told = await self.challenge(p)
-        return await self.ok(
-            "own_link",
-            p.caller,
-            challenge_id=told["challenge_id"],
-            signature=signed(p.wallet, told["message"]),
-        )
+    def answered(self, challenge: dict[str, Any], wallet: LocalAccount) -> dict[str, str]:
+        """The body that links a wallet: a challenge, and the wallet's signature of its text."""
+        return {
+            "challenge_id": challenge["challenge_id"],
+            "signature": signed(wallet, challenge["message"]),
+        }
+
+    async def link(self, p: Person, challenge: dict[str, Any] | None = None) -> dict[str, Any]:
+        challenge = challenge or await self.challenge(p)
+        return await self.ok("own_link", p.caller, **self.answered(challenge, p.wallet))
 
     async def linked(self, **more: Any) -> Person:
         p = await self.person(**more)

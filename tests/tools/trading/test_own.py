@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from eth_account import Account
+from eth_account.signers.local import LocalAccount
 from siwe import SiweMessage
 
 from devtools.devvenue import VenueFault
@@ -21,14 +22,12 @@ pytestmark = pytest.mark.anyio
 N = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
 
-async def link_refused(ingest_context: Desk, p: Person, challenge_id: str, signature: str) -> str:
-    return str(
-        (
-            await ingest_context.refused(
-                "own_link", p.caller, challenge_id=challenge_id, signature=signature
-            )
-        ).body["error"]
-    )
+async def link_refused(
+    desk: Desk, p: Person, challenge: dict[str, Any], by: LocalAccount, **changes: str
+) -> str:
+    """The code that refuses a link."""
+    asked = desk.answered(challenge, by) | changes
+    return str((await desk.refused("own_link", p.caller, **asked)).body["error"])
 
 
 async def test_the_terms_are_named_by_the_hash_of_their_text(desk: Desk) -> None:
@@ -82,47 +81,31 @@ async def test_other_terms_than_todays_start_nothing(desk: Desk) -> None:
 async def test_another_persons_challenge_is_as_if_it_were_not_there(desk: Desk) -> None:
     p, thief = await desk.person(), await desk.person()
     told = await desk.challenge(p)
+    assert await link_refused(desk, thief, told, p.wallet) == "not_found"
     assert (
-        await link_refused(desk, thief, told["challenge_id"], signed(p.wallet, told["message"]))
-        == "not_found"
+        await link_refused(desk, thief, told, p.wallet, challenge_id="lc_aaaaaaaaaa") == "not_found"
     )
-    assert (
-        await link_refused(desk, thief, "lc_aaaaaaaaaa", signed(p.wallet, told["message"]))
-        == "not_found"
-    )
-    await desk.ok(
-        "own_link",
-        p.caller,
-        challenge_id=told["challenge_id"],
-        signature=signed(p.wallet, told["message"]),
-    )
+    await desk.link(p, told)
 
 
 async def test_a_challenge_is_burnt_at_its_first_try_right_or_wrong(both: Desk) -> None:
     p = await both.person()
     told = await both.challenge(p)
     assert (
-        await link_refused(both, p, told["challenge_id"], signed(p.wallet, "something else"))
+        await link_refused(both, p, told | {"message": "something else"}, p.wallet)
         == "invalid_signature"
     )
-    assert (
-        await link_refused(both, p, told["challenge_id"], signed(p.wallet, told["message"]))
-        == "challenge_spent"
-    )
+    assert await link_refused(both, p, told, p.wallet) == "challenge_spent"
     once = await both.challenge(p)
-    good = signed(p.wallet, once["message"])
-    await both.ok("own_link", p.caller, challenge_id=once["challenge_id"], signature=good)
-    assert await link_refused(both, p, once["challenge_id"], good) == "challenge_spent"
+    await both.link(p, once)
+    assert await link_refused(both, p, once, p.wallet) == "challenge_spent"
 
 
 async def test_a_challenge_is_good_for_ten_minutes(desk: Desk) -> None:
     p = await desk.person()
     told = await desk.challenge(p)
     desk.clock.forward(minutes=10)
-    assert (
-        await link_refused(desk, p, told["challenge_id"], signed(p.wallet, told["message"]))
-        == "challenge_spent"
-    )
+    assert await link_refused(desk, p, told, p.wallet) == "challenge_spent"
 
 
 async def test_the_high_s_twin_of_a_good_signature_is_refused(desk: Desk) -> None:
@@ -135,7 +118,8 @@ async def test_the_high_s_twin_of_a_good_signature_is_refused(desk: Desk) -> Non
         + bytes([55 - raw[64]])
     )
     assert (
-        await link_refused(desk, p, told["challenge_id"], "0x" + twin.hex()) == "invalid_signature"
+        await link_refused(desk, p, told, p.wallet, signature="0x" + twin.hex())
+        == "invalid_signature"
     )
 
 
@@ -144,7 +128,7 @@ async def test_a_v_of_zero_or_one_counts_and_sixty_four_bytes_do_not(desk: Desk)
     told = await desk.challenge(p)
     raw = bytes.fromhex(signed(p.wallet, told["message"])[2:])
     assert (
-        await link_refused(desk, p, told["challenge_id"], "0x" + raw[:64].hex())
+        await link_refused(desk, p, told, p.wallet, signature="0x" + raw[:64].hex())
         == "invalid_request"
     )
     low = "0x" + raw[:64].hex() + f"{raw[64] - 27:02x}"
@@ -154,10 +138,7 @@ async def test_a_v_of_zero_or_one_counts_and_sixty_four_bytes_do_not(desk: Desk)
 async def test_another_wallets_signature_links_nothing(desk: Desk) -> None:
     p, other = await desk.person(), await desk.person()
     told = await desk.challenge(p)
-    assert (
-        await link_refused(desk, p, told["challenge_id"], signed(other.wallet, told["message"]))
-        == "invalid_signature"
-    )
+    assert await link_refused(desk, p, told, other.wallet) == "invalid_signature"
     assert await desk.rows("venue_links") == []
 
 
@@ -168,9 +149,7 @@ async def test_a_victims_signature_over_a_thiefs_text_names_the_thief(desk: Desk
     assert str(thief.caller.address) in lured["message"]
     own = await desk.challenge(victim)
     assert (
-        await link_refused(
-            desk, thief, lured["challenge_id"], signed(victim.wallet, own["message"])
-        )
+        await link_refused(desk, thief, lured | {"message": own["message"]}, victim.wallet)
         == "invalid_signature"
     )
 
@@ -179,17 +158,12 @@ async def test_a_testnet_proof_links_nothing_on_mainnet(desk: Desk) -> None:
     p = await desk.person()
     told = await desk.challenge(p)
     desk.switched(venue_mainnet=True)
-    linked = await desk.ok(
-        "own_link",
-        p.caller,
-        challenge_id=told["challenge_id"],
-        signature=signed(p.wallet, told["message"]),
-    )
+    linked = await desk.link(p, told)
     assert linked["network"] == "testnet"
     assert (await desk.ok("own_status", p.caller))["linked"] is False
     on_main = await desk.challenge(p)
     assert (
-        await link_refused(desk, p, on_main["challenge_id"], signed(p.wallet, told["message"]))
+        await link_refused(desk, p, on_main | {"message": told["message"]}, p.wallet)
         == "invalid_signature"
     )
 
@@ -211,8 +185,7 @@ async def test_abuse_13_an_agents_address_pasted_as_own_wallet_is_refused(desk: 
     refused = await desk.refused(
         "own_link",
         p.caller,
-        challenge_id=told["challenge_id"],
-        signature=signed(agent, told["message"]),
+        **desk.answered(told, agent),
     )
     assert (refused.status, refused.body["error"]) == (409, "not_own_account")
     assert "agent key" in refused.body["reason"]
@@ -224,10 +197,7 @@ async def test_a_vault_or_a_sub_account_is_no_own_account(role: str, desk: Desk)
     make = desk.test.vault if role == "vault" else desk.test.sub_account
     make(p.wallet.address, inner.address, "10")
     told = await desk.challenge(p, inner.address)
-    assert (
-        await link_refused(desk, p, told["challenge_id"], signed(inner, told["message"]))
-        == "not_own_account"
-    )
+    assert await link_refused(desk, p, told, inner) == "not_own_account"
 
 
 async def test_a_role_that_is_not_known_links_nothing(desk: Desk) -> None:
@@ -236,10 +206,7 @@ async def test_a_role_that_is_not_known_links_nothing(desk: Desk) -> None:
     desk.test.faults.add(
         VenueFault(effect="malformed", kind="userRole", path=("role",), value="emperor")
     )
-    assert (
-        await link_refused(desk, p, told["challenge_id"], signed(p.wallet, told["message"]))
-        == "venue_unavailable"
-    )
+    assert await link_refused(desk, p, told, p.wallet) == "venue_unavailable"
 
 
 async def test_a_wallet_that_the_venue_has_never_seen_may_be_linked(desk: Desk) -> None:
@@ -253,15 +220,9 @@ async def test_a_wallet_that_the_venue_has_never_seen_may_be_linked(desk: Desk) 
 async def test_a_linked_wallet_belongs_to_one_person_and_a_person_to_one_wallet(both: Desk) -> None:
     p, second = await both.linked(), await both.person()
     told = await both.challenge(second, p.wallet.address)
-    assert (
-        await link_refused(both, second, told["challenge_id"], signed(p.wallet, told["message"]))
-        == "already_linked"
-    )
+    assert await link_refused(both, second, told, p.wallet) == "already_linked"
     other = await both.challenge(p, second.wallet.address)
-    assert (
-        await link_refused(both, p, other["challenge_id"], signed(second.wallet, other["message"]))
-        == "already_linked"
-    )
+    assert await link_refused(both, p, other, second.wallet) == "already_linked"
 
 
 async def test_two_people_who_link_one_wallet_at_once_end_with_one_link(both: Desk) -> None:
@@ -272,8 +233,7 @@ async def test_two_people_who_link_one_wallet_at_once_end_with_one_link(both: De
             both.do(
                 "own_link",
                 p.caller,
-                challenge_id=t["challenge_id"],
-                signature=signed(one.wallet, t["message"]),
+                **both.answered(t, one.wallet),
             )
             for p, t in zip((one, two), told, strict=True)
         )
@@ -288,16 +248,8 @@ async def test_only_five_texts_are_open_and_twenty_a_day_are_given(desk: Desk) -
     for _ in range(6):
         told.append(await desk.challenge(p))
         desk.clock.forward(seconds=1)
-    assert (
-        await link_refused(desk, p, told[0]["challenge_id"], signed(p.wallet, told[0]["message"]))
-        == "challenge_spent"
-    )
-    await desk.ok(
-        "own_link",
-        p.caller,
-        challenge_id=told[1]["challenge_id"],
-        signature=signed(p.wallet, told[1]["message"]),
-    )
+    assert await link_refused(desk, p, told[0], p.wallet) == "challenge_spent"
+    await desk.link(p, told[1])
     for _ in range(14):
         await desk.challenge(p)
     refused = await desk.refused(
@@ -330,7 +282,7 @@ async def test_a_repeat_with_its_idempotency_key_gets_the_first_answer(both: Des
         terms_sha256=TERMS.sha256,
     )
     assert same == told
-    asked = {"challenge_id": told["challenge_id"], "signature": signed(p.wallet, told["message"])}
+    asked = both.answered(told, p.wallet)
     first = await both.ok("own_link", p.caller, key="k2", **asked)
     assert await both.ok("own_link", p.caller, key="k2", **asked) == first
     refused = await both.refused(
