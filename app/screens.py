@@ -80,7 +80,9 @@ def routes(
         ),
     ]
     # The trade door has the same prefix and its own not-found responses.
-    lost = PageRoute(method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_lost, owner=False)
+    lost = PageRoute(
+        method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_no_such_page, owner=False
+    )
     handle = _handler(deps, operation_by_name, lost, cache, demo=demo)
     return [
         *routes_found,
@@ -93,7 +95,7 @@ _PART: Final = re.compile(r"{\w+}")
 _PATHS: Final = tuple((re.compile(_PART.sub("[^/]+", page.path)), page.method) for page in PAGES)
 
 
-async def _lost(visit: PageRequest) -> web.Response:
+async def _no_such_page(visit: PageRequest) -> web.Response:
     """The response where no route matches: no such page, or no such method of it."""
     method, path = visit.request.method, visit.request.path
     allowed = {allowed for shape, allowed in _PATHS if shape.fullmatch(path)}

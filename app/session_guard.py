@@ -17,7 +17,7 @@ from yarl import URL
 from domain.refusals import Refused, invalid, refusal
 from tools.dispatch.rate_charging import WRONG_CREDENTIAL, charge_stranger, counted_address
 from tools.model.operation import ANONYMOUS, Caller, Deps
-from tools.sign_in import known
+from tools.sign_in import caller_of_credential
 
 COOKIE: Final = "__Host-Http-wallet"
 LOCAL_COOKIE: Final = "wallet"
@@ -93,7 +93,7 @@ async def caller_of(deps: Deps, request: web.Request, address: str | None) -> tu
     if not token:
         return ANONYMOUS, ""
     try:
-        caller = await known(deps, "bearer", token)
+        caller = await caller_of_credential(deps, "bearer", token)
     except Refused as refused:
         if refused.code != "unauthenticated":
             raise

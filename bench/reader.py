@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.postgres import durable_postgres, new_database
 from bench.stage import listed, median
 from chain.logs.log_reader import LogReader
-from chain.rpc.http_transport import Question
+from chain.rpc.http_transport import RpcCall
 from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
 from server.wiring import Runtime
@@ -36,11 +36,11 @@ class Counted:
         transport = world.chains.get(CHAIN_ID).node().clients[0]._transport
         one, many = transport.one, transport.many
 
-        async def counting_one(question: Question) -> object:
+        async def counting_one(question: RpcCall) -> object:
             self.requests, self.asked = self.requests + 1, self.asked + 1
             return await one(question)
 
-        async def counting_many(questions: Sequence[Question]) -> list[object]:
+        async def counting_many(questions: Sequence[RpcCall]) -> list[object]:
             self.requests, self.asked = self.requests + 1, self.asked + len(questions)
             return await many(questions)
 

@@ -15,17 +15,17 @@ from domain.refusals import Refused
 
 T = TypeVar("T")
 V = TypeVar("V")
-View = TypeVar("View", covariant=True)
+ViewT = TypeVar("ViewT", covariant=True)
 logger = logging.getLogger("wallet.chain")
 LATE_S: Final = 2
 """How long the others are waited for where enough have answered."""
 
 
-class NodeAnswers(Protocol[View]):
+class NodeAnswers(Protocol[ViewT]):
     """A chain that can be read through each of its nodes separately."""
 
     @property
-    def views(self) -> Sequence[View]:
+    def views(self) -> Sequence[ViewT]:
         """One view for each configured node, in the order of the settings."""
         ...
 

@@ -10,7 +10,7 @@ from domain.wire_fields import JsonObject
 
 # How much of an account's position the keeper may close: what the mandate's own orders opened, or
 # all of it, where the account is there for mandates alone.
-Scope = Literal["listed", "all"]
+KeeperScope = Literal["listed", "all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Trading:
     result_s: int = 5
     paper_latency_ms: int = 400
     paper_depth_share: Decimal = Decimal("0.5")
-    keeper_scope: Scope = "listed"
+    keeper_scope: KeeperScope = "listed"
 
 
 @dataclass(frozen=True, slots=True)

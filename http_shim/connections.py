@@ -29,7 +29,7 @@ HEAD_S: Final = 20
 FIRST_BYTE_S: Final = 5
 DRAIN_S: Final = 10  # in which a client takes something of what is sent to it
 SAID_MAX: Final = 8 * 1024
-MOST: Final = 1_000_000
+MAX_FILES: Final = 1_000_000
 FILES_KEPT: Final = 200  # files that the process needs for itself
 REQUEST_ID_LINE: Final = re.compile(
     rb"^X-Request-Id:[ \t]*([A-Za-z0-9._-]{1,64})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
@@ -40,7 +40,7 @@ NO_HTTP: Final = "it is not well-formed HTTP"
 def connection_limit() -> int:
     """The number of connections that the file limit allows."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST if files == resource.RLIM_INFINITY else max(FILES_KEPT, files - FILES_KEPT)
+    return MAX_FILES if files == resource.RLIM_INFINITY else max(FILES_KEPT, files - FILES_KEPT)
 
 
 class Crowd:

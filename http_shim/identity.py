@@ -11,7 +11,7 @@ from domain.refusals import Refused, invalid, refusal
 from tools.context.credentials import Header, hashed
 from tools.dispatch.rate_charging import WRONG_CREDENTIAL, charge_stranger, counted_address
 from tools.model.operation import ANONYMOUS, Caller, Deps
-from tools.sign_in import known
+from tools.sign_in import caller_of_credential
 
 KEY_HEADER: Final = "X-Service-User-Key"
 REQUEST_ID_FORM: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -92,7 +92,7 @@ async def identify(
             before = deps.credential_cache.of(hashed(credential[1]))
             if before is not None:
                 return before
-        return await known(deps, *credential, on_mcp=on_mcp)
+        return await caller_of_credential(deps, *credential, on_mcp=on_mcp)
     except Refused:
         charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
         raise

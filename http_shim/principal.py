@@ -14,7 +14,7 @@ from storage.errors import Unavailable
 from tools.context.credentials import hashed
 from tools.dispatch.rate_charging import READS, charge_owner, charge_request
 from tools.model.operation import ANONYMOUS, Caller, Deps
-from tools.sign_in import known
+from tools.sign_in import caller_of_credential
 
 # Beyond so much of a body nobody who asked too often is answered as by a tool.
 TOLD_MAX: Final = 8 * 1024
@@ -104,6 +104,6 @@ async def _visitor(deps: Deps, token: str) -> Caller:
     again.
     """
     try:
-        return await known(deps, "bearer", token)
+        return await caller_of_credential(deps, "bearer", token)
     except Refused:
         return ANONYMOUS

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from http_shim.identity import has_credential
 
-MOST: Final = 512
+MAX_ENTRIES: Final = 512
 BYTES: Final = 16 * 2**20
 LONGEST_KEY: Final = 512
 _FRESH: Final = re.compile(r"public, max-age=([1-9][0-9]{0,5})")
@@ -29,7 +29,7 @@ class ResponseCache:
     sent. Bounded by answers and by bytes, because strangers choose the queries.
     """
 
-    def __init__(self, limit: int = MOST, size: int = BYTES) -> None:
+    def __init__(self, limit: int = MAX_ENTRIES, size: int = BYTES) -> None:
         self._most, self._size = limit, size
         self._entries: OrderedDict[str, _CachedResponse] = OrderedDict()
         self._bytes = 0

@@ -31,7 +31,7 @@ from storage.unit_of_work import UnitOfWork
 log = logging.getLogger("wallet.storage")
 
 T = TypeVar("T")
-Work = Callable[[UnitOfWork], T]
+StoreWork = Callable[[UnitOfWork], T]
 LEAST_WAIT_MS: Final = 100
 LOCK_ASK_MS: Final = 10
 
@@ -41,7 +41,7 @@ class Store(Protocol):
 
     url: str
 
-    async def read(self, work: Work[T], *, single: bool = False) -> T:
+    async def read(self, work: StoreWork[T], *, single: bool = False) -> T:
         """Run on one snapshot; a write inside fails. `single`: it runs one statement, which is a
         snapshot by itself. Errors: `Unavailable`.
         """
@@ -53,7 +53,7 @@ class Store(Protocol):
         """
         ...
 
-    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
+    async def write(self, work: StoreWork[T], read_set: ReadSet | None = None) -> T:
         """Run in one transaction and answer after its commit; an exception leaves nothing behind,
         but an `Unavailable` that says so itself. Where the handler names its `read_set`, it may be
         run together with others, and again where another transaction was quicker.
@@ -129,7 +129,7 @@ class SqliteStore:
         """The store itself: everything is at hand."""
         return self
 
-    async def read(self, work: Work[T], *, single: bool = False) -> T:
+    async def read(self, work: StoreWork[T], *, single: bool = False) -> T:
         """Run on one snapshot. Errors: `Unavailable`."""
         until = self._now_ms() + self._patience.wait_ms
         while True:
@@ -145,7 +145,7 @@ class SqliteStore:
                     raise
                 raise Unavailable(why) from error
 
-    def _shown(self, work: Work[T]) -> T:
+    def _shown(self, work: StoreWork[T]) -> T:
         self._reader.execute("BEGIN")
         try:
             return work(UnitOfWork(SqliteSql(self._reader), self._cache))
@@ -153,7 +153,7 @@ class SqliteStore:
             with suppress(sqlite3.Error):  # a fault may have ended the transaction already
                 self._reader.execute("ROLLBACK")
 
-    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
+    async def write(self, work: StoreWork[T], read_set: ReadSet | None = None) -> T:
         """Queue the handler; answered after the commit. Errors: `Unavailable`."""
         if self._closed:
             raise RuntimeError("the store is closed")

@@ -189,7 +189,9 @@ def end_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Operatio
     return OperationResult(200, {"ok": True})
 
 
-async def known(deps: Deps, header: Header, credential: str, *, on_mcp: bool = False) -> Caller:
+async def caller_of_credential(
+    deps: Deps, header: Header, credential: str, *, on_mcp: bool = False
+) -> Caller:
     """The caller behind a credential; a session that is half over is prolonged."""
     if not credential or len(credential) > LONGEST:
         raise Refused(refusal("unauthenticated", needs="a credential of ours"))

@@ -28,7 +28,7 @@ from venue.budget import Budget, WeightHold
 from venue.json_readers import Tally
 from venue.reads import InfoQuery, T
 from venue.unknown_fields import UnknownFieldCounts
-from venue.words import OTHER, answered, kind_of, readable
+from venue.words import OTHER, kind_of, parse_answer, readable
 
 MAX_BODY: Final = 2 * 2**20
 
@@ -274,7 +274,7 @@ def _read(read: InfoQuery[T], raw: bytes) -> tuple[VenueAnswer[T] | None, int]:
 
 def _parse_ack(raw: bytes) -> ActionAck:
     """Parse the outcome of an action; an unknown form is `unknown`, never a success."""
-    response = answered(raw)
+    response = parse_answer(raw)
     if isinstance(response, str):
         return ActionAck("refused", readable(response), kind_of(response))
     is_accepted = response is not None and response.get("type") == "default"

@@ -13,7 +13,7 @@ from domain.trading.orders import CancelAction, Envelope, OrderAction, Tif
 from domain.trading.venue_values import Network, Placed, ToSign
 from venue import actions, signing
 from venue.json_readers import Price, Size, Tally, VenueJson, Whole
-from venue.words import answered, kind_of, readable
+from venue.words import kind_of, parse_answer, readable
 
 _TIFS: Final[Mapping[Tif, actions.Tif]] = {"ioc": "Ioc", "gtc": "Gtc", "alo": "Alo"}
 _UNKNOWN: Final = Placed(outcome="unknown")
@@ -84,7 +84,7 @@ def placed(raw: bytes | None) -> Placed:
     The refusal of a used nonce means that these very bytes, or others of this signer, have arrived
     already: the order's outcome is then requested by its own id.
     """
-    response = None if raw is None else answered(raw)
+    response = None if raw is None else parse_answer(raw)
     if isinstance(response, str):
         return _refused(response)
     data = None if response is None else response.get("data")

@@ -55,7 +55,7 @@ def readable(sentence: str) -> str:
     return escape_unfit(sentence[:MAX_TEXT])[:MAX_TEXT]
 
 
-def answered(raw: bytes) -> str | Mapping[str, object] | None:
+def parse_answer(raw: bytes) -> str | Mapping[str, object] | None:
     """Parse an answer: the refusal sentence, or the response of an accepted action; None for an
     unknown form, which is never a success.
     """

@@ -30,7 +30,7 @@ def _rows(value: str) -> str | None:
 
 def _row(point: Json) -> DayRowView:
     worth, at = point["worth"], date.fromisoformat(point["day"])
-    is_known = _("not known") if worth is None else f"{money.about(worth)} USDC"
+    is_known = _("not known") if worth is None else f"{money.approximate(worth)} USDC"
     read = _("{day}: worth {worth}, spent {spent}")
     return DayRowView(
         day=point["day"],

@@ -211,7 +211,7 @@ def _chart_sentence(drawn: tuple[DayRowView, ...]) -> str:
         "From {first} USDC on {start} to {last} USDC on {end}; stop line {floor} USDC. Arrow keys "
         "read single days. All numbers are in the table below."
     )
-    worth = tuple("0.00" if r.worth is None else money.about(r.worth) for r in (first, last))
+    worth = tuple("0.00" if r.worth is None else money.approximate(r.worth) for r in (first, last))
     return text.format(
         first=worth[0],
         start=first.day,

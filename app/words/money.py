@@ -81,7 +81,7 @@ def typed(value: str | None) -> str:
     return "" if value is None else digits(_read(value)).removesuffix(".00").replace(",", "")
 
 
-def about(value: str) -> str:
+def approximate(value: str) -> str:
     """An estimate inside a sentence."""
     return digits(_towards_zero(_read(value)))
 

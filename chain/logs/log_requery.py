@@ -11,7 +11,7 @@ from chain.adapter import EvmChain
 from chain.rpc import decoding
 from chain.rpc.decoding import Log
 from chain.rpc.errors import NodeError
-from chain.rpc.http_transport import Question
+from chain.rpc.http_transport import RpcCall
 from domain.chain_facts import BlockStamp, VaultLog
 from domain.refusals import Refused
 
@@ -45,14 +45,14 @@ async def requery_logs(
 
 
 async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Log]:
-    request: list[Question] = [
+    request: list[RpcCall] = [
         ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
     ]
     return [g for answer in await chain.node().facts(request) for g in decoding.logs(answer)]
 
 
 async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Log]:
-    request: list[Question] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
+    request: list[RpcCall] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
     answers = await chain.node().facts(request)
     return [g for receipts in answers for r in receipts for g in decoding.logs(r["logs"])]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from chain.quorum import NodeAnswers, majority, note_dissent, query_until
 from chain.reads.blocks import BlockReader
-from chain.reads.receipts import ReceiptJson, mined
+from chain.reads.receipts import ReceiptJson, mined_receipt
 from chain.rpc import decoding
-from chain.rpc.http_transport import Question
+from chain.rpc.http_transport import RpcCall
 from domain.chain_facts import BlockStamp, Receipt
 
 
@@ -41,7 +41,9 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
         block = blocks.get(block_hash)
         try:
             by_hash[tx_hash] = (
-                mined(chain, mined_receipts[tx_hash], block, newest, data.get(tx_hash), None)
+                mined_receipt(
+                    chain, mined_receipts[tx_hash], block, newest, data.get(tx_hash), None
+                )
                 if block is not None
                 else None  # it was reorganised away between two questions
             )
@@ -135,5 +137,5 @@ async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]
 
 
 async def _ask_each(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
-    questions: list[Question] = [(method, param_list) for param_list in params]
+    questions: list[RpcCall] = [(method, param_list) for param_list in params]
     return await chain.node().facts(questions) if questions else []

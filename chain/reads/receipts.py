@@ -42,7 +42,7 @@ async def _receipt(chain: BlockReader, raw: ReceiptJson, block: BlockStamp) -> R
     ok = int(raw["status"], 16) == 1
     transaction = None if ok else await _transaction(chain, str(raw["transactionHash"]))
     revert = None if transaction is None else await _revert_reason(chain, transaction, block)
-    return mined(
+    return mined_receipt(
         chain,
         raw,
         block,
@@ -52,7 +52,7 @@ async def _receipt(chain: BlockReader, raw: ReceiptJson, block: BlockStamp) -> R
     )
 
 
-def mined(
+def mined_receipt(
     chain: BlockReader,
     raw: ReceiptJson,
     block: BlockStamp,

@@ -17,7 +17,7 @@ import stamina
 from chain.rpc.circuit_breaker import CircuitBreaker
 from chain.rpc.deadlines import Deadline, scope, without_deadline
 from chain.rpc.errors import BlockNotYetSeen, NodeError, NodeUnusable, TransientNodeError
-from chain.rpc.http_transport import HttpTransport, Question
+from chain.rpc.http_transport import HttpTransport, RpcCall
 from domain.refusals import Refused, refusal
 
 ATTEMPTS: Final = 4
@@ -85,7 +85,7 @@ class RpcClient:
         question = (method, list(params))
         return await self._ask_proved(lambda: self._transport.one(question))
 
-    async def ask_all(self, questions: Sequence[Question]) -> list[Any]:
+    async def ask_all(self, questions: Sequence[RpcCall]) -> list[Any]:
         """Results of many calls, in their order, with as few requests as the node allows.
 
         Errors: NodeError where the node returns an error for one of them; `chain_unavailable`.
@@ -102,7 +102,7 @@ class RpcClient:
         except NodeError as fault:
             raise self.unavailable(f"{method} refused: {fault}") from None
 
-    async def facts(self, questions: Sequence[Question]) -> list[Any]:
+    async def facts(self, questions: Sequence[RpcCall]) -> list[Any]:
         """Call many methods; an error of the node is `chain_unavailable` too."""
         try:
             return await self.ask_all(questions)
@@ -253,7 +253,7 @@ class RpcClient:
 
     # -- one question, or many
 
-    async def _ask_batch(self, questions: Sequence[Question]) -> list[Any]:
+    async def _ask_batch(self, questions: Sequence[RpcCall]) -> list[Any]:
         if len(questions) > 1:
             try:
                 return list(await self._ask_proved(lambda: self._transport.many(questions)))
@@ -265,7 +265,7 @@ class RpcClient:
                 return results
         return await self._ask_separately(questions)
 
-    async def _ask_separately(self, questions: Sequence[Question]) -> list[Any]:
+    async def _ask_separately(self, questions: Sequence[RpcCall]) -> list[Any]:
         results: dict[int, Any] = {}
         failed: list[Exception] = []
         pending = iter(enumerate(questions))

@@ -20,7 +20,7 @@ from aiohttp import (
 from chain.rpc import errors
 from chain.rpc.errors import NodeError, NodeUnusable, TransientNodeError
 
-Question = tuple[str, list[Any]]
+RpcCall = tuple[str, list[Any]]
 CONNECTIONS: Final = 16
 ANSWER_BYTES: Final = 32 * 2**20
 CHUNK_BYTES: Final = 2**16
@@ -46,11 +46,11 @@ class HttpTransport:
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def one(self, question: Question) -> object:
+    async def one(self, question: RpcCall) -> object:
         """Result of one call."""
         return _result(await self._post(_request(0, question)))
 
-    async def many(self, questions: Sequence[Question]) -> list[object]:
+    async def many(self, questions: Sequence[RpcCall]) -> list[object]:
         """Results of many calls in one batch request, in their order.
 
         Errors: NodeError where one of them, or the whole batch, is answered with an error.
@@ -111,7 +111,7 @@ class HttpTransport:
             await session.close()
 
 
-def _request(number: int, question: Question) -> object:
+def _request(number: int, question: RpcCall) -> object:
     method, params = question
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 

@@ -10,18 +10,18 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 from chain.rpc.client import RpcClient
 from chain.rpc.deadlines import share_deadline
-from chain.rpc.http_transport import Question
+from chain.rpc.http_transport import RpcCall
 from domain.chain_facts import BlockStamp
 from domain.refusals import Refused
 
 T = TypeVar("T")
 
-Fault = Literal[
+NodeFault = Literal[
     "no answer", "stands still", "behind", "another fork", "contradicts", "failed a step"
 ]
-FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+FAULTS: Final[tuple[NodeFault, ...]] = get_args(NodeFault)
 # What such a node says of a block is old or wrong; the others may still answer a question.
-EXCLUDED: Final[frozenset[Fault]] = frozenset({"stands still", "behind", "another fork"})
+EXCLUDED: Final[frozenset[NodeFault]] = frozenset({"stands still", "behind", "another fork"})
 STEPS_PER_ROTATION: Final = 20
 
 
@@ -40,7 +40,7 @@ class NodePool:
 
     def __init__(self, clients: Sequence[RpcClient]):
         self.clients = tuple(clients)
-        self.faults: list[dict[Fault, str]] = [{} for _ in self.clients]
+        self.faults: list[dict[NodeFault, str]] = [{} for _ in self.clients]
         self.complete: BlockStamp | None = None
         self.trouble: str | None = None
         self.head = 0
@@ -52,7 +52,7 @@ class NodePool:
         """Call a method and return its result. Errors: NodeError."""
         return await self._first_answer(lambda rpc: rpc.ask(method, *params))
 
-    async def ask_all(self, questions: Sequence[Question]) -> list[Any]:
+    async def ask_all(self, questions: Sequence[RpcCall]) -> list[Any]:
         """Results of many calls, all from one node. Errors: NodeError."""
         return await self._first_answer(lambda rpc: rpc.ask_all(questions))
 
@@ -60,7 +60,7 @@ class NodePool:
         """Call a method; an error of the node is `chain_unavailable` too."""
         return await self._first_answer(lambda rpc: rpc.fact(method, *params))
 
-    async def facts(self, questions: Sequence[Question]) -> list[Any]:
+    async def facts(self, questions: Sequence[RpcCall]) -> list[Any]:
         """Call many methods; an error of the node is `chain_unavailable` too."""
         return await self._first_answer(lambda rpc: rpc.facts(questions))
 
@@ -125,14 +125,14 @@ class NodePool:
             self.faults[n].pop("failed a step", None)
             self._steps += 1
 
-    def note(self, n: int, fault: Fault, reason: str | None) -> None:
+    def note(self, n: int, fault: NodeFault, reason: str | None) -> None:
         """Record a node's fault, in our own words; None clears it."""
         if reason is None:
             self.faults[n].pop(fault, None)
         else:
             self.faults[n][fault] = reason
 
-    def clear(self, n: int, fault: Fault, reason: str) -> None:
+    def clear(self, n: int, fault: NodeFault, reason: str) -> None:
         """Clear a fault where it was recorded with this reason."""
         if self.faults[n].get(fault) == reason:
             del self.faults[n][fault]

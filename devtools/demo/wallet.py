@@ -21,7 +21,7 @@ from domain.refusals import Refused, refusal
 
 CHAIN_LINE: Final = re.compile(r"^Chain ID: ([0-9]{1,15})$", re.MULTILINE)
 HERE: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?")
-MOST: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 
 
 class Answers(Exception):
@@ -65,7 +65,7 @@ class DemoWallet:
         if not (self._is_here(request.host) and own_site(request.headers, self._base)):
             return web.json_response({"code": 4100, "message": "not from this site"}, status=403)
         try:
-            raw = json.loads((await request.content.read(MOST)).decode())
+            raw = json.loads((await request.content.read(MAX_BYTES)).decode())
             chain, method, params = int(raw["chain"]), str(raw["method"]), list(raw["params"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return web.json_response({"code": -32600, "message": "no request"}, status=400)

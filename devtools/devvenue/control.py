@@ -8,23 +8,23 @@ from decimal import Decimal
 from typing import Final, get_args
 
 from devtools.devvenue.core import DevVenue
-from devtools.devvenue.faults import Effect, VenueFault
+from devtools.devvenue.faults import FaultKind, VenueFault
 from devtools.devvenue.refusals import Malformed
-from devtools.devvenue.shapes import Reader, T, boolean, integer, text
+from devtools.devvenue.shapes import FormReader, T, boolean, integer, text
 
 RULES: Final = {"strict_reduce_only", "refuse_reused_agents", "post_only_phase", "ip_budget"}
 SWITCHES: Final = {"at_oi_cap", "oi_too_quick"}
-_EFFECTS: Final[Mapping[object, Effect]] = {effect: effect for effect in get_args(Effect)}
+_EFFECTS: Final[Mapping[object, FaultKind]] = {effect: effect for effect in get_args(FaultKind)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Body:
     fields: Mapping[str, object]
 
-    def must(self, name: str, reader: Reader[T]) -> T:
+    def must(self, name: str, reader: FormReader[T]) -> T:
         return reader(self.fields[name])
 
-    def may(self, name: str, reader: Reader[T]) -> T | None:
+    def may(self, name: str, reader: FormReader[T]) -> T | None:
         value = self.fields.get(name)
         return None if value is None else reader(value)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from devtools.devvenue.refusals import Malformed
 
-Effect = Literal[
+FaultKind = Literal[
     "hang",  # no answer until the fault is lifted; nothing is executed
     "status",  # an HTTP status with an empty body; nothing is executed
     "lost",  # executed, then the connection is cut
@@ -28,7 +28,7 @@ HUGE: Final = 3 * 2**20
 class VenueFault:
     """One fault. `path` is where in the answer, for `malformed`: keys and list places."""
 
-    effect: Effect
+    effect: FaultKind
     route: str | None = None
     kind: str | None = None
     times: int | None = None

@@ -10,7 +10,7 @@ from devtools.devvenue import info_user as user
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.state import State
 
-ANSWERS: Final[Mapping[str, Callable[[State, dict[str, object]], object]]] = {
+INFO_READS: Final[Mapping[str, Callable[[State, dict[str, object]], object]]] = {
     "meta": market.meta,
     "metaAndAssetCtxs": market.meta_and_ctxs,
     "allPerpMetas": market.all_metas,
@@ -55,6 +55,6 @@ ANSWERS: Final[Mapping[str, Callable[[State, dict[str, object]], object]]] = {
 
 def answer(state: State, body: object) -> object:
     """The answer to one info request. Errors: `Malformed` (HTTP 422)."""
-    if not isinstance(body, dict) or body.get("type") not in ANSWERS:
+    if not isinstance(body, dict) or body.get("type") not in INFO_READS:
         raise Malformed
-    return ANSWERS[body["type"]](state, body)
+    return INFO_READS[body["type"]](state, body)

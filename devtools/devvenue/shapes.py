@@ -27,7 +27,7 @@ from devtools.devvenue.decimals import canonical, parse
 from devtools.devvenue.refusals import Malformed
 
 T = TypeVar("T")
-Reader = Callable[[object], T]
+FormReader = Callable[[object], T]
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _CLOID: Final = re.compile(r"0x[0-9a-fA-F]{32}")
 MAX_U64: Final = 2**64 - 1
@@ -98,10 +98,10 @@ def cloid(value: object) -> str:
 Figure = Annotated[str, decimal]
 Address = Annotated[str, address]
 Cloid = Annotated[str, cloid]
-_PLAIN: Final[dict[type, Reader[object]]] = {int: integer, bool: boolean, str: text}
+_PLAIN: Final[dict[type, FormReader[object]]] = {int: integer, bool: boolean, str: text}
 
 
-def reader_of(form: type[T]) -> Reader[T]:
+def reader_of(form: type[T]) -> FormReader[T]:
     """The reader of a form; every reader raises `Malformed` for what does not fit.
 
     Shapes: `Annotated` names its reader, a union is the first that fits, a `Literal` one of its
@@ -111,10 +111,10 @@ def reader_of(form: type[T]) -> Reader[T]:
     return _reader(form)
 
 
-def _reader(form: Any) -> Reader[Any]:
+def _reader(form: Any) -> FormReader[Any]:
     origin, inside = get_origin(form), get_args(form)
     if origin is Annotated:
-        reader: Reader[Any] = inside[1]
+        reader: FormReader[Any] = inside[1]
         return reader
     if origin is Literal:
         return _one_of(inside)
@@ -125,7 +125,7 @@ def _reader(form: Any) -> Reader[Any]:
     return _PLAIN.get(form) or _record(form)
 
 
-def _one_of(allowed: tuple[str, ...]) -> Reader[str]:
+def _one_of(allowed: tuple[str, ...]) -> FormReader[str]:
     def read(value: object) -> str:
         if value not in allowed:
             raise Malformed
@@ -134,7 +134,7 @@ def _one_of(allowed: tuple[str, ...]) -> Reader[str]:
     return read
 
 
-def _many(reader: Reader[T]) -> Reader[list[T]]:
+def _many(reader: FormReader[T]) -> FormReader[list[T]]:
     def read(value: object) -> list[T]:
         if not isinstance(value, list):
             raise Malformed
@@ -143,7 +143,7 @@ def _many(reader: Reader[T]) -> Reader[list[T]]:
     return read
 
 
-def _either(readers: list[Reader[object]]) -> Reader[object]:
+def _either(readers: list[FormReader[object]]) -> FormReader[object]:
     def read(value: object) -> object:
         for reader in readers:
             try:
@@ -155,8 +155,8 @@ def _either(readers: list[Reader[object]]) -> Reader[object]:
     return read
 
 
-def _record(form: type) -> Reader[dict[str, object]]:
-    fields: list[tuple[str, Reader[object], bool]] = []
+def _record(form: type) -> FormReader[dict[str, object]]:
+    fields: list[tuple[str, FormReader[object], bool]] = []
     for key, hint in get_type_hints(form, include_extras=True).items():
         spare = get_origin(hint) is NotRequired
         fields.append((key, _reader(get_args(hint)[0] if spare else hint), spare))

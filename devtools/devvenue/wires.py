@@ -22,7 +22,7 @@ from devtools.devvenue.shapes import (
     Address,
     Cloid,
     Figure,
-    Reader,
+    FormReader,
     address,
     blank_or_address,
     only_true,
@@ -312,7 +312,7 @@ def name_of(form: type) -> str:
 
 
 USER_SIGNED: Final[Mapping[str, type]] = {name_of(form): form for form in get_args(UserSigned)}
-_READERS: Final[Mapping[object, Reader[Any]]] = {
+_READERS: Final[Mapping[object, FormReader[Any]]] = {
     name_of(form): reader_of(form) for form in get_args(Action)
 }
 

@@ -73,10 +73,10 @@ def observed(o: Observed) -> ObservedVault:
 
 def payload_body(body: Body, **beside: object) -> Payload:
     """One payload body for display, by the table of its stored form (`payload_schema`)."""
-    return filled(Payload, parts_of(body), **beside)
+    return shape_from(Payload, parts_of(body), **beside)
 
 
-def filled(shape: type[S], values: Iterable[Value], **more: object) -> S:
+def shape_from(shape: type[S], values: Iterable[Value], **more: object) -> S:
     """A shape, with those of the values that it names."""
     names = _names(cast(object, shape))
     for name, value in values:
@@ -88,7 +88,7 @@ def filled(shape: type[S], values: Iterable[Value], **more: object) -> S:
 
 def _shaped(of: Any, value: object) -> object:
     if isinstance(value, Object):
-        return filled(of, value.values)
+        return shape_from(of, value.values)
     if isinstance(value, Nested):
         return NO_PAYLOAD if value.body is None else payload_body(value.body)
     return value

@@ -196,7 +196,7 @@ class StatementInput:
     events: Sequence[Event]
 
 
-Sums = Mapping[str, int | None]
+PeriodSums = Mapping[str, int | None]
 """The figures of a period by name, in micro-USDC; None is unknown."""
 
 
@@ -205,7 +205,7 @@ def _worth(state: LedgerState) -> int | None:
     return 0 if state.measured.cash is None else worth_as_observed(state)
 
 
-def figures(period: StatementInput) -> Sums:
+def figures(period: StatementInput) -> PeriodSums:
     """The sums of a period: worth change = net flows + realized + estimated, exactly."""
     was, now = period.before.measured, period.after.measured
     a, b = period.before.claimed, period.after.claimed
@@ -236,7 +236,7 @@ class _Parts(TypedDict):
     fees: FeesPaid
 
 
-def _parts(f: Sums) -> _Parts:
+def _parts(f: PeriodSums) -> _Parts:
     return {
         "worth": WorthChange(start=usdc(f["start"]), end=usdc(f["end"])),
         "flows": Flows(deposits=Usdc(f["deposits"] or 0), withdrawals=Usdc(f["withdrawals"] or 0)),
@@ -321,7 +321,7 @@ def statement(
     )
 
 
-NOTHING: Final[Sums] = dict.fromkeys(
+NOTHING: Final[PeriodSums] = dict.fromkeys(
     (
         "start",
         "end",
@@ -339,7 +339,7 @@ NOTHING: Final[Sums] = dict.fromkeys(
 )
 
 
-def add_figures(sums: Sums, spans: Sequence[StatementInput]) -> Sums:
+def add_figures(sums: PeriodSums, spans: Sequence[StatementInput]) -> PeriodSums:
     """The sums of a period with those of some more mandates; begin with `NOTHING`."""
     more = [figures(span) for span in spans]
     return {name: _sum([sums[name], *(f[name] for f in more)]) for name in NOTHING}
@@ -364,7 +364,7 @@ def mandate_week(s: StatementInput) -> MandateWeek:
 def statement_of_all(
     mandates: Sequence[MandateWeek],
     period: Week,
-    sums: Sums | None,
+    sums: PeriodSums | None,
     next_cursor: str | None = None,
 ) -> StatementOfAll:
     """Some mandates in one week, under the sums of all where they are given."""

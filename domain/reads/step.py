@@ -27,7 +27,7 @@ from domain.ledger.events.payloads import (
 from domain.ledger.state.claimed import sides, unproven
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.reads.event_rows import filled
+from domain.reads.event_rows import shape_from
 from domain.reads.row_models import (
     AGENTS_PLACE,
     ApprovalDecision,
@@ -224,7 +224,7 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
         clauses=tuple(sorted(clause_numbers)) or clauses_of(kind),
-        params=filled(StepParams, parts_of(body)),
+        params=shape_from(StepParams, parts_of(body)),
         contradicted=_contradiction(event, twin) if is_by_agent and twin is not None else None,
     )
 

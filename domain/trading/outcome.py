@@ -15,14 +15,14 @@ from domain.trading.orders import Order, OrderFill, OrderTransition
 from domain.trading.venue_values import OrderSeen, VenueFill
 
 ZERO: Final = Decimal(0)
-Part = Literal["filled", "price", "product", "side"]
-PARTS: Final[tuple[Part, ...]] = get_args(Part)
+DoubtfulPart = Literal["filled", "price", "product", "side"]
+PARTS: Final[tuple[DoubtfulPart, ...]] = get_args(DoubtfulPart)
 
 
 class Doubt(NamedTuple):
     """The part of a venue answer that contradicts the order, and the reason."""
 
-    part: Part
+    part: DoubtfulPart
     reason: str
 
 
@@ -86,7 +86,7 @@ def fills_of(order: Order, rows: Sequence[VenueFill], oid: int | None) -> OrderE
     )
     end = OrderEnd(transition="fill", fills=tuple(_fill(row) for row in own))
     if mismatch is not None:
-        part: Part = "product" if mismatch.coin != order.product else "side"
+        part: DoubtfulPart = "product" if mismatch.coin != order.product else "side"
         side = "buy" if mismatch.is_buy else "sell"
         return replace(end, doubt=Doubt(part, f"a fill is said to {side} {mismatch.coin}"))
     return end

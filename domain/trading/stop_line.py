@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
 from typing import Final, Literal
 
-from domain.settings import Scope
+from domain.settings import KeeperScope
 from domain.trading.orders import DONE, Order
 from domain.trading.outcome import filled_size
 from domain.trading.precision import bounded_px, lots
@@ -196,7 +196,7 @@ class Residual:
     passing: bool
 
 
-def closable(position_size: Decimal, own_size: Decimal, scope: Scope) -> Decimal:
+def closable(position_size: Decimal, own_size: Decimal, scope: KeeperScope) -> Decimal:
     """The part of a position that is the mandate's to close, with its sign; the rest is the
     owner's.
     """
@@ -252,7 +252,7 @@ class StopLineView:
 
     now: datetime
     episode: int
-    scope: Scope
+    scope: KeeperScope
     coins: Collection[str]
     orders: Sequence[Order]
     open: Collection[str] | None

@@ -35,7 +35,7 @@ EVERY: Final = timedelta(days=7)
 REST: Final = timedelta(hours=1)
 WEEKLY: Final = "audit"
 A_STEP: Final = 10_000
-MOST: Final = 20 * A_STEP
+MAX_BLOCKS: Final = 20 * A_STEP
 """Blocks of a vault that are read in one round."""
 
 
@@ -66,7 +66,7 @@ class Auditing:
         if done.path == CLOSED or (now < due and not vault.settled):
             return now + EVERY if done.path == CLOSED else due
         low = done.high + 1
-        high = min(vault.block.number, low + MOST - 1)
+        high = min(vault.block.number, low + MAX_BLOCKS - 1)
         one = Mismatch(mandate=mandate, vault=vault, low=low, life=done.low, high=high)
         try:
             logs = await self._logs(mandate.vault_address or "", low, high)

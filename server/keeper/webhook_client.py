@@ -40,7 +40,7 @@ class PostResult:
         return self.status is not None and 200 <= self.status < 300
 
 
-def looked_up(host: str, port: int) -> Sequence[str]:
+def resolve_host(host: str, port: int) -> Sequence[str]:
     """Ask the machine's resolver."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(where[0]) for *_, where in entries))
@@ -54,7 +54,7 @@ class PinnedResolver(AbstractResolver):
     up: lookups have threads of their own, so that none of the loop's wait for a stranger.
     """
 
-    def __init__(self, *, private: bool, lookup: Lookup = looked_up):
+    def __init__(self, *, private: bool, lookup: Lookup = resolve_host):
         self._private, self._lookup = private, lookup
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="webhook-names")
 
@@ -90,7 +90,7 @@ class WebhookClient:
     are not followed, cookies not kept, proxies of the environment not used, bodies not read.
     """
 
-    def __init__(self, *, private: bool, lookup: Lookup = looked_up, total_s: float = TOTAL_S):
+    def __init__(self, *, private: bool, lookup: Lookup = resolve_host, total_s: float = TOTAL_S):
         self._private = private
         self._names = PinnedResolver(private=private, lookup=lookup)
         connector = aiohttp.TCPConnector(

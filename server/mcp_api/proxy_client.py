@@ -83,7 +83,7 @@ class ProxyClient(httpx2.AsyncClient):
                 return await _understood(response, rpc_request, raw)
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout):
             return _to_response(
-                _lost(rpc_request, f"The service cannot be reached. {NOTHING_SENT}")
+                _connection_closed(rpc_request, f"The service cannot be reached. {NOTHING_SENT}")
             )
         except TimeoutError:
             why = f"The service gave no answer within {self._wait_s:g} s."
@@ -217,7 +217,7 @@ def _to_response(message: JSONRPCMessage) -> httpx2.Response:
     return _ok(json.dumps(message.model_dump(by_alias=True, exclude_unset=True)).encode(), {})
 
 
-def _lost(request: JsonRpcRequest, reason: str) -> JSONRPCError:
+def _connection_closed(request: JsonRpcRequest, reason: str) -> JSONRPCError:
     return error_response(request, CONNECTION_CLOSED, reason, {"may_have_happened": False})
 
 
@@ -226,7 +226,7 @@ def _unknown(request: JsonRpcRequest, raw: Any, reason: str) -> JSONRPCError:
     be repeated.
     """
     if request.method != TOOL_CALL:
-        return _lost(request, f"{reason} Ask again.")
+        return _connection_closed(request, f"{reason} Ask again.")
     params: Any = raw.get("params")
     arguments: Any = params.get("arguments") if isinstance(params, dict) else None
     keyed = isinstance(arguments, dict) and isinstance(arguments.get("idempotency_key"), str)

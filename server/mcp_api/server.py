@@ -25,7 +25,7 @@ from storage.errors import Unavailable
 from tools.dispatch.run import door_is_open, refused_reply, run, unavailable
 from tools.model.operation import ANONYMOUS, Deps, Operation, OperationResult, behind_door
 from tools.model.serialization import encoded
-from tools.sign_in import known
+from tools.sign_in import caller_of_credential
 
 log = logging.getLogger("wallet.mcp")
 
@@ -134,7 +134,11 @@ class Tools:
         if ctx.request is not None:
             return await asker_in(self.deps, ctx.request.scope)
         key = self._stdio_key
-        caller = await known(self.deps, "agent_key", key, on_mcp=True) if key else ANONYMOUS
+        caller = (
+            await caller_of_credential(self.deps, "agent_key", key, on_mcp=True)
+            if key
+            else ANONYMOUS
+        )
         return RequestPrincipal(None, caller)
 
     async def watch(self) -> bool:

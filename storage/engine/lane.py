@@ -12,7 +12,7 @@ from storage.engine.job import BATCH
 J = TypeVar("J")
 
 
-class Lane(Generic[J]):
+class JobQueue(Generic[J]):
     """A queue that is worked off in batches of at most `BATCH`, `at_once` of them at the same time;
     belongs to one event loop. `serve` answers every job of its batch, whatever happens.
     """

@@ -12,7 +12,7 @@ from sqlalchemy.util import greenlet_spawn
 
 from storage.engine.connections import Connection, Connections, ConnectionUse
 from storage.engine.job import OnBatch, ignore_batch
-from storage.engine.lane import Lane
+from storage.engine.lane import JobQueue
 from storage.engine.write_batches import WriteBatcher
 from storage.errors import DatabaseTimeouts
 from storage.prefetch.prefetch_query import (
@@ -28,7 +28,7 @@ from storage.sql import PostgresSql, PrefetchMiss, SingleQuery
 from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
-Work = Callable[[UnitOfWork], T]
+StoreWork = Callable[[UnitOfWork], T]
 _ReadJob: TypeAlias = tuple[ReadSet, asyncio.Future[QueryRows]]
 # Statements that read for waiting handlers at the same time.
 READ_LANES: Final = 2
@@ -46,11 +46,11 @@ class PostgresStore:
         self._cache = StateCache()
         self._connections = Connections(url, patience)
         self._batches = WriteBatcher(self._connections, self._cache, self._alone, on_batch)
-        self._reads: Lane[_ReadJob] = Lane(self._prefetch, at_once=READ_LANES)
+        self._reads: JobQueue[_ReadJob] = JobQueue(self._prefetch, at_once=READ_LANES)
         self._writes: set[asyncio.Task[Any]] = set()
         self._closed = False
 
-    async def read(self, work: Work[T], *, single: bool = False) -> T:
+    async def read(self, work: StoreWork[T], *, single: bool = False) -> T:
         """Run on one snapshot; one statement is one by itself. Errors: `Unavailable`."""
         if single:
             with suppress(PrefetchMiss):
@@ -63,7 +63,7 @@ class PostgresStore:
         self._reads.add((read_set, future))
         return PrefetchedStore(self, await future, self._cache)
 
-    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
+    async def write(self, work: StoreWork[T], read_set: ReadSet | None = None) -> T:
         """Run in one transaction; a deadlock or serialization failure is tried again. Where the
         handler says what it needs of one mandate, it runs in a batch.
 
@@ -80,7 +80,7 @@ class PostgresStore:
         task.add_done_callback(self._writes.discard)
         return await asyncio.shield(task)
 
-    async def _alone(self, work: Work[T]) -> T:
+    async def _alone(self, work: StoreWork[T]) -> T:
         return await self._connections.use(partial(self._committed, work))
 
     async def _prefetch(self, jobs: list[_ReadJob]) -> None:
@@ -107,23 +107,23 @@ class PostgresStore:
             else:
                 future.set_result(task.result())
 
-    async def _single(self, work: Work[T], connection: ConnectionUse) -> T:
+    async def _single(self, work: StoreWork[T], connection: ConnectionUse) -> T:
         connection.reads = True
         sql = SingleQuery(PostgresSql(connection.connection))
         return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
 
-    async def _read(self, work: Work[T], connection: ConnectionUse) -> T:
+    async def _read(self, work: StoreWork[T], connection: ConnectionUse) -> T:
         connection.reads = True
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             return await self._run(work, connection.connection)
 
-    async def _committed(self, work: Work[T], connection: ConnectionUse) -> T:
+    async def _committed(self, work: StoreWork[T], connection: ConnectionUse) -> T:
         async with connection.transaction():
             result = await self._run(work, connection.connection)
         self._on_batch(1)
         return result
 
-    async def _run(self, work: Work[T], connection: Connection) -> T:
+    async def _run(self, work: StoreWork[T], connection: Connection) -> T:
         return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
 
     def leave(self) -> None:
@@ -156,7 +156,7 @@ class PrefetchedStore:
         self.url = store.url
         self._store, self._prefetched, self._cache = store, prefetched, cache
 
-    async def read(self, work: Work[T], *, single: bool = False) -> T:
+    async def read(self, work: StoreWork[T], *, single: bool = False) -> T:
         """Run on what was brought; where that is not enough, on a snapshot of the database."""
         try:
             return work(UnitOfWork(PrefetchedSql(self._prefetched), self._cache))
@@ -167,7 +167,7 @@ class PrefetchedStore:
         """Bring anew."""
         return await self._store.prefetch(read_set)
 
-    async def write(self, work: Work[T], read_set: ReadSet | None = None) -> T:
+    async def write(self, work: StoreWork[T], read_set: ReadSet | None = None) -> T:
         """Run one transaction; see `Store.write`."""
         return await self._store.write(work, read_set)
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from storage.engine.connections import Connections, ConnectionUse
 from storage.engine.job import BATCH, TURN_MS, Job, OnBatch, fail
-from storage.engine.lane import Lane
+from storage.engine.lane import JobQueue
 from storage.errors import Unavailable
 from storage.prefetch.flush import (
     FLUSH,
@@ -103,7 +103,7 @@ class _WriteBatch:
         """The mandates under which something is to be stored."""
         return {public_id: write for public_id, write in self.writes.items() if write.rows}
 
-    def join(self, lane: Lane[_WriteJob]) -> None:
+    def join(self, lane: JobQueue[_WriteJob]) -> None:
         """Take those along that were queued for the same mandates while the batch waited."""
         mandates = {job.public_id for job in self.jobs}
         self.jobs += lane.take(BATCH - len(self.jobs), lambda job: job.public_id in mandates)
@@ -126,8 +126,8 @@ class WriteBatcher:
         self._connections, self._cache, self._run_alone = connections, cache, run_alone
         self._on_batch = on_batch
         self._loop = asyncio.get_running_loop()
-        self._own: Lane[_WriteJob] = Lane(partial(self._serve, False))
-        self._contended: Lane[_WriteJob] = Lane(partial(self._serve, True))
+        self._own: JobQueue[_WriteJob] = JobQueue(partial(self._serve, False))
+        self._contended: JobQueue[_WriteJob] = JobQueue(partial(self._serve, True))
         self._contended_until: dict[str, int] = {}  # ms of the loop
         self._singles: set[asyncio.Task[None]] = set()
 

@@ -186,7 +186,10 @@ class MandateRepository(MandatePollingRepository):
         )
         where += " AND status = :status" if status else ""
         return self._page(
-            where, after, limit, {"owner": owner_id} | ({"status": status} if status else {})
+            where,
+            after,
+            limit,
+            {"owner": owner_id} | ({"status": status} if status else {}),
         )
 
     def of_agent(
@@ -195,7 +198,10 @@ class MandateRepository(MandatePollingRepository):
         """The mandates that name an agent, newest first."""
         where = "agent_id = :agent" + (" AND status = :status" if status else "")
         return self._page(
-            where, after, limit, {"agent": agent_id} | ({"status": status} if status else {})
+            where,
+            after,
+            limit,
+            {"agent": agent_id} | ({"status": status} if status else {}),
         )
 
     def offers(self, agent_id: str, *, after: str | None, limit: int) -> list[Mandate]:
@@ -310,7 +316,7 @@ class MandateRepository(MandatePollingRepository):
         return [self._mandate(r) for r in rows]
 
 
-def after(mandate: Mandate) -> str:
+def cursor_after_mandate(mandate: Mandate) -> str:
     """The cursor that continues behind this mandate."""
     return cursor_of(micros(mandate.created_at), mandate.public_id)
 

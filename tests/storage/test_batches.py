@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from domain.refusals import Refused
-from storage.engine.lane import Lane
+from storage.engine.lane import JobQueue
 from storage.engine.postgres import LAST_MS
 from storage.engine.write_batches import LOCK_MS
 from storage.errors import Unavailable
@@ -349,7 +349,7 @@ async def test_who_asks_again_as_a_lane_ends_is_answered() -> None:
             lane.add(job)
             await job
 
-    lane = Lane(serve, at_once=2)
+    lane = JobQueue(serve, at_once=2)
     with anyio.fail_after(STUCK_S):
         await asyncio.gather(*(ask(n) for n in range(1, 9)))
         await lane.drained()

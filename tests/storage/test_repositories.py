@@ -24,7 +24,7 @@ from storage.repositories.approvals import item_after
 from storage.repositories.chain_index import Staged
 from storage.repositories.deposit_addresses import DepositAddress
 from storage.repositories.identities import agent_after
-from storage.repositories.mandates import after
+from storage.repositories.mandates import cursor_after_mandate
 from storage.sql import tokens
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -97,7 +97,7 @@ async def test_owners_pages_are_complete_and_newest_first(store: Store) -> None:
         lambda uow, c=cursor: uow.mandates.of_owner("u_owner", after=c, limit=3)
     ):  # type: ignore[misc]  # the default binds the loop's value
         seen += page
-        cursor = after(page[-1])
+        cursor = cursor_after_mandate(page[-1])
     assert seen == sorted(made, key=lambda x: (x.created_at, x.public_id), reverse=True)
     assert await store.read(lambda uow: uow.mandates.of_owner("u_other", after=None, limit=3)) == []
 

@@ -12,7 +12,7 @@ from tools.catalogue import OPERATIONS
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Operation, OperationResult
 from tools.model.serialization import encoded
-from tools.model.truncation import MOST
+from tools.model.truncation import MAX_CHARS
 
 pytestmark = pytest.mark.anyio
 TOOLS = [op for op in OPERATIONS if op.on_mcp]
@@ -84,7 +84,7 @@ async def test_no_default_answer_over_mcp_is_above_8_kb(world: World) -> None:
         assert not told.refused, told.body
         seen[name] = len(encoded(told.body))
     assert len(seen) > 22
-    assert {name: size for name, size in seen.items() if size > MOST} == {}
+    assert {name: size for name, size in seen.items() if size > MAX_CHARS} == {}
 
 
 async def test_what_was_cut_is_named_and_read_whole_where_that_is_asked_for(world: World) -> None:

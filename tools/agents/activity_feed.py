@@ -102,7 +102,7 @@ class ActivityPage(Page[EventActivity | BalanceActivity]):
     """A page of activity."""
 
 
-async def walk(deps: Deps, caller: Caller, request: ActivityIn) -> RenderedResult:
+async def list_activity(deps: Deps, caller: Caller, request: ActivityIn) -> RenderedResult:
     """Newest first; a page continues where the last one ended, whatever was added since.
 
     The person who registered the agent sees the rows of mandates of its own only; the agent sees
@@ -255,7 +255,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/agents/{agent_id}/activity"),
         request_model=ActivityIn,
         response_model=ActivityPage,
-        gather=walk,
+        gather=list_activity,
         handler=activity,
         on_mcp=True,
         family="agents",

@@ -30,7 +30,7 @@ from domain.settings import Config
 from domain.times import day_of
 from storage.repositories.hall import STALE, HallAgent, HallDay
 from storage.repositories.identities import Agent
-from storage.repositories.mandates import after
+from storage.repositories.mandates import cursor_after_mandate
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Deps
 from tools.model.serialization import wire
@@ -75,7 +75,7 @@ class RollupClock:
 # -------------------------------------------------------------------------------------------------
 
 
-def stored(uow: UnitOfWork, mandate: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
+def stored_days(uow: UnitOfWork, mandate: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
     """The sequence number up to which a mandate's rows are in its stored days, and these days;
     nothing where they were made for another agent.
     """
@@ -106,7 +106,7 @@ def rolled(uow: UnitOfWork, mandate: Mandate) -> SeriesFacts:
     """The stored days with the next rows folded in; the measured figures are those of the ledger's
     newest state as far as that goes back.
     """
-    record, known = stored(uow, mandate)
+    record, known = stored_days(uow, mandate)
     events = uow.ledger.behind(mandate.public_id, record.seq, ROWS_AT_ONCE)
     reached, added, since = fold_days(record, events)
     book = uow.ledger.state(mandate.public_id).measured
@@ -268,7 +268,7 @@ def _next_chunk(
     agent = uow.identities.agent(agent_id)
     mandates = uow.mandates.of_agent(agent_id, after=at, limit=MANDATES_A_TURN)
     chunk = [] if agent is None else agent_mandates(uow, agent, mandates)
-    return chunk, after(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
+    return chunk, cursor_after_mandate(mandates[-1]) if len(mandates) == MANDATES_A_TURN else None
 
 
 async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A_TURN) -> int:

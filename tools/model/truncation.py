@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from tools.model.operation import Operation, OperationResult, RequestModel
 from tools.model.serialization import encoded
 
-MOST: Final = 8_192
+MAX_CHARS: Final = 8_192
 
 # A page of what strangers fill, so that nothing they write makes it grow beyond 64 KiB.
 PAGE_BYTES: Final = 60_000
@@ -75,11 +75,11 @@ def smaller_page(
     if limit is None or "limit" in arguments or limit == 1 or reply.refused:
         return None
     size = len(encoded(reply.body))
-    if size <= MOST:
+    if size <= MAX_CHARS:
         return None
     items = reply.body.get("items")
     rows = min(limit, len(items) if isinstance(items, Sized) else 0) or limit
-    return request.model_copy(update={"limit": max(1, min(limit - 1, rows * MOST // size))})
+    return request.model_copy(update={"limit": max(1, min(limit - 1, rows * MAX_CHARS // size))})
 
 
 def truncate_result(
@@ -90,9 +90,9 @@ def truncate_result(
     A refusal, and whatever has to be whole to be used (calldata, typed data), stays as it is.
     """
     name = {"limit", "parts"} & set(arguments)
-    if reply.refused or name or len(encoded(reply.body)) <= MOST:
+    if reply.refused or name or len(encoded(reply.body)) <= MAX_CHARS:
         return reply
-    less = truncate(reply.body, MOST - AROUND)
+    less = truncate(reply.body, MAX_CHARS - AROUND)
     return (
         reply
         if less is None
@@ -188,7 +188,7 @@ def sections_within(
     """
     parts = {name: part(name) for name in names}
     sizes = {name: len(encoded(value)) + len(name) + 4 for name, value in parts.items()}
-    cuts, room = Truncated({}, []), MOST - AROUND
+    cuts, room = Truncated({}, []), MAX_CHARS - AROUND
     if sum(sizes.values()) > room:
         for name in [n for n, size in sizes.items() if size > PART_MOST]:
             if (less := truncate({name: parts[name]}, PART_MOST)) is not None:

@@ -49,7 +49,7 @@ Figure = Annotated[
     str | None, Field(description="the venue's own decimal string; null where it told none")
 ]
 Amount = Annotated[str | None, Field(description="USDC, 6 decimals; null where it is not known")]
-Moment = Annotated[str, Field(description="ISO 8601, UTC")]
+TimestampText = Annotated[str, Field(description="ISO 8601, UTC")]
 MaybeMoment = Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
 ChainId = Annotated[
     str,

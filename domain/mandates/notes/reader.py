@@ -128,7 +128,7 @@ class _Reader:
             joined = self.match_form(part + following)
             if joined is not None and not self.match_form(following):
                 return [joined], 2
-        if _silent(part):
+        if _is_silent(part):
             return [], 1
         if (item := self.match_form(part)) is not None:
             return [item], 1
@@ -205,7 +205,7 @@ def _parts(sentence: Sequence[Token]) -> Iterator[list[Token]]:
     part: list[Token] = []
     figure = False
     for at, token in enumerate(sentence):
-        heading = token.kind == ":" and _silent(part)
+        heading = token.kind == ":" and _is_silent(part)
         dash = token.kind == "-" and figure
         figure = (figure or token.kind in FIGURES) and token.kind not in _BETWEEN
         if token.kind in _BETWEEN or heading or dash:
@@ -222,7 +222,7 @@ def _parts(sentence: Sequence[Token]) -> Iterator[list[Token]]:
         yield part
 
 
-def _silent(part: Sequence[Token]) -> bool:
+def _is_silent(part: Sequence[Token]) -> bool:
     return SILENT.fullmatch(" ".join(t.kind for t in part)) is not None
 
 

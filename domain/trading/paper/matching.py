@@ -35,7 +35,7 @@ def facing(book: OrderBook, *, is_buy: bool) -> tuple[Level, ...]:
     return book.asks if is_buy else book.bids
 
 
-def within(px: Decimal, limit: Decimal, *, is_buy: bool) -> bool:
+def is_within_limit(px: Decimal, limit: Decimal, *, is_buy: bool) -> bool:
     """True where a level is no worse than a limit."""
     return px <= limit if is_buy else px >= limit
 
@@ -43,7 +43,7 @@ def within(px: Decimal, limit: Decimal, *, is_buy: bool) -> bool:
 def crosses(book: OrderBook, limit: Decimal, *, is_buy: bool) -> bool:
     """True where an order would trade at once."""
     levels = facing(book, is_buy=is_buy)
-    return bool(levels) and within(levels[0].px, limit, is_buy=is_buy)
+    return bool(levels) and is_within_limit(levels[0].px, limit, is_buy=is_buy)
 
 
 def through(limit: Decimal, sz_decimals: int, *, is_buy: bool) -> Decimal:
@@ -80,7 +80,7 @@ def take_depth(
     """
     takes, remaining = [], size
     for level in levels:
-        if remaining <= 0 or not within(level.px, limit, is_buy=is_buy):
+        if remaining <= 0 or not is_within_limit(level.px, limit, is_buy=is_buy):
             break
         available = lots(level.size * share, sz_decimals) - consumed.get(level.px, _NOTHING)
         fill_size = min(remaining, available)

@@ -13,12 +13,12 @@ from domain.trading.paper.matching import facing
 from domain.trading.paper.replay import PaperAccount, apply_entry, open_account
 from domain.trading.venue_values import OrderBook
 
-Fault = tuple[int, str]
+BookFault = tuple[int, str]
 
 
 def check_book(
     book: PaperBook, entries: Iterable[Entry], snapshots: Mapping[str, OrderBook]
-) -> Iterator[Fault]:
+) -> Iterator[BookFault]:
     """The faults of a book, each with the number of its entry.
 
     Every figure is recomputed: fills from the snapshot's levels, fees from their rates, funding

@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from devtools.devvenue import VenueFault
-from devtools.devvenue.faults import Effect
+from devtools.devvenue.faults import FaultKind
 from domain.refusals import Refused
 from domain.trading.venue_account import TERMS
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
@@ -28,7 +28,7 @@ OPEN: dict[str, dict[str, Any]] = {
     "info_meta": {}, "info_spot_meta": {}, "info_funding": {"coin": "BTC"}, "info_order_history": {"user": WHO},
     "info_fees": {"user": WHO}, "info_portfolio": {"user": WHO}, "indices_list": {}, "index_get": {"sym": "xyz:XYZ100"},
 }  # fmt: skip
-EFFECTS: list[tuple[Effect, dict[str, Any]]] = [
+EFFECTS: list[tuple[FaultKind, dict[str, Any]]] = [
     ("hang", {}), ("status", {"status": 429}), ("status", {"status": 500}), ("status", {"status": 502}), ("status", {"status": 422}),
     ("lost", {}), ("executed_status", {}), ("executed_hang", {}), ("not_json", {}), ("truncated", {}), ("huge", {}),
     ("malformed", {"value": "nonsense"}), ("malformed", {"value": None}), ("malformed", {"value": 5.5}),
@@ -63,7 +63,7 @@ async def in_time(ingest_context: Desk, name: str, who: Caller, **request: Any) 
     return reply
 
 
-def broken(ingest_context: Desk, effect: Effect, more: dict[str, Any]) -> None:
+def broken(ingest_context: Desk, effect: FaultKind, more: dict[str, Any]) -> None:
     for venue in (ingest_context.main, ingest_context.test):
         venue.faults.add(VenueFault(effect=effect, **more))
 
@@ -71,7 +71,7 @@ def broken(ingest_context: Desk, effect: Effect, more: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 @pytest.mark.parametrize("name", OPEN)
 async def test_an_open_route_refuses_with_venue_unavailable(
-    name: str, effect: Effect, more: dict[str, Any], sqlite_url: str
+    name: str, effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         broken(desk, effect, more)
@@ -85,7 +85,7 @@ async def test_an_open_route_refuses_with_venue_unavailable(
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_a_link_is_refused_and_leaves_no_link(
-    effect: Effect, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         p = await desk.person()
@@ -104,7 +104,7 @@ async def test_a_link_is_refused_and_leaves_no_link(
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_an_approval_without_an_answer_is_never_a_success(
-    effect: Effect, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         p = await desk.linked()
@@ -124,7 +124,7 @@ async def test_an_approval_without_an_answer_is_never_a_success(
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_verify_status_and_builder_fee_say_that_they_do_not_know(
-    effect: Effect, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         p = await desk.linked()
@@ -177,7 +177,7 @@ async def quiet(ingest_context: Desk, p: Person) -> list[OperationResult]:
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_what_needs_no_venue_is_answered_under_every_fault(
-    effect: Effect, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         p = await desk.person()
@@ -208,7 +208,7 @@ def test_the_matrix_of_faults_has_every_route_of_this_side_once() -> None:
     named = [name for kind in kinds for name in kind]
     assert len(named) == len(set(named)) == 19
     assert routes - {n for n in routes if n.startswith("own_paper")} == set(named)
-    assert {e for e, _ in EFFECTS} | {"unknown_field", "frozen"} == set(get_args(Effect))
+    assert {e for e, _ in EFFECTS} | {"unknown_field", "frozen"} == set(get_args(FaultKind))
 
 
 async def test_unknown_fields_change_no_answer(desk: Desk) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from devtools.devvenue import VenueFault
-from devtools.devvenue.faults import Effect
+from devtools.devvenue.faults import FaultKind
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
 from tools.model.operation import OperationResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-EFFECTS: list[tuple[Effect, dict[str, Any]]] = [
+EFFECTS: list[tuple[FaultKind, dict[str, Any]]] = [
     ("hang", {}), ("status", {"status": 429}), ("status", {"status": 500}), ("status", {"status": 422}), ("lost", {}), ("executed_hang", {}),
     ("not_json", {}), ("truncated", {}), ("huge", {}), ("malformed", {"value": None}), ("malformed", {"value": 5.5}),
 ]  # fmt: skip
@@ -40,7 +40,7 @@ async def in_time(ingest_context: Desk, call: Awaitable[OperationResult]) -> Ope
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
-    effect: Effect, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         t = await trader(desk)
@@ -72,7 +72,7 @@ async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
 async def test_an_order_is_not_sent_while_its_account_cannot_be_looked_at(
-    effect: Effect, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url) as desk:
         t = await trader(desk)

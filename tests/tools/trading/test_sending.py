@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devtools.devvenue import VenueFault
-from devtools.devvenue.faults import Effect
+from devtools.devvenue.faults import FaultKind
 from tests.tools.trading.conftest import Desk, a_desk, order_key
 from tests.tools.trading.orders import BTC, agent, day_use, trader
 from tools.trading.orders.status_sync import sync_due_orders
@@ -243,7 +243,7 @@ async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_u
 
 # -- answers that do not come
 
-LOST: list[tuple[Effect, dict[str, Any], bool]] = [
+LOST: list[tuple[FaultKind, dict[str, Any], bool]] = [
     ("hang", {}, False), ("status", {"status": 429}, False), ("status", {"status": 500}, False), ("lost", {}, True),
     ("executed_status", {}, True), ("executed_hang", {}, True), ("not_json", {}, True), ("truncated", {}, True), ("huge", {}, True),
     ("malformed", {"value": None}, True), ("malformed", {"path": ("status",), "value": "odd"}, True),
@@ -257,7 +257,7 @@ LOST: list[tuple[Effect, dict[str, Any], bool]] = [
     ids=[f"{e}-{next(iter(m.values()), '')}" for e, m, _ in LOST],
 )
 async def test_a_lost_answer_is_asked_after_and_never_sent_again(
-    effect: Effect, more: dict[str, Any], happened: bool, sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], happened: bool, sqlite_url: str
 ) -> None:
     async with a_desk(sqlite_url, result_s=RESULT_S) as desk:
         t = await trader(desk)

@@ -11,7 +11,7 @@ import pytest
 
 from devtools.devvenue import VenueFault
 from domain.trading.orders import Order, SeenAtVenue
-from domain.trading.outcome import Part
+from domain.trading.outcome import DoubtfulPart
 from tests.tools.trading.conftest import Desk
 from tests.tools.trading.orders import BTC, Trader, day_use, trader
 from tools.trading.orders.order_end import CONTRADICTIONS
@@ -437,7 +437,7 @@ async def test_a_fill_that_was_told_too_small_counts_whole_in_the_end(desk: Desk
      ("userFillsByTime", (0, "px"), "70000", "price"), ("userFillsByTime", (0, "side"), "A", "side"), ("userFillsByTime", (0, "sz"), "5", "filled")],
 )  # fmt: skip
 async def test_what_contradicts_an_order_is_counted_by_its_part(
-    kind: str, path: tuple[Any, ...], value: str, part: Part, desk: Desk
+    kind: str, path: tuple[Any, ...], value: str, part: DoubtfulPart, desk: Desk
 ) -> None:
     before = Counter(CONTRADICTIONS)
     t = await trader(desk)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from devtools.devvenue.info import ANSWERS
+from devtools.devvenue.info import INFO_READS
 from tests import npm
 from tests.venue.devvenue.material import ALICE, BOB, BUILDER, KEY, Desk, address, limit, stop
 
@@ -109,8 +109,8 @@ def imported(module: str, kinds: list[str]) -> str:
 
 def test_every_answer_has_the_published_type(tmp_path: Path) -> None:
     desk = busy()
-    lines = [imported("info", list(ANSWERS))]
-    for kind in ANSWERS:
+    lines = [imported("info", list(INFO_READS))]
+    for kind in INFO_READS:
         for n, fields in enumerate(ASKED.get(kind, [ME])):
             answer = desk.ask(kind, **fields)
             lines.append(f"export const {kind}{n}: {typed(kind)} = {json.dumps(answer)};")

@@ -34,7 +34,7 @@ from domain.rules.snapshot import MandateSnapshot
 from domain.times import Timestamp
 from storage.cursors import cursor_of, keys_of
 from storage.prefetch.read_set import ReadSet
-from storage.repositories.mandates import after
+from storage.repositories.mandates import cursor_after_mandate
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import load_mandate, mandate_read_set, visible_mandate
 from tools.context.render_cache import KEPT
@@ -190,7 +190,7 @@ async def list_mandates(deps: Deps, caller: Caller, request: MandateListIn) -> O
     # What an agent lists strangers have written, who only had to name it.
     limit = PAGE_BYTES if caller.role == "agent" else LONG_PAGE_BYTES
     rows = list(rows_within(summaries, limit))
-    more = after(listed[len(rows) - 1]) if len(listed) > len(rows) else None
+    more = cursor_after_mandate(listed[len(rows) - 1]) if len(listed) > len(rows) else None
     return OperationResult(200, {"items": rows, "next_cursor": more})
 
 

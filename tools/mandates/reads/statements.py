@@ -26,7 +26,7 @@ from domain.reads.statement import (
 )
 from domain.reads.step import Step
 from storage.cursors import cursor_of, keys_of
-from storage.repositories.mandates import after
+from storage.repositories.mandates import cursor_after_mandate
 from storage.sql import micros
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import visible_mandate
@@ -125,7 +125,7 @@ def show_statement(
     return ctx.facts
 
 
-async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
+async def list_statements(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
     """Go over all mandates, a few at a time, so that the longest list does not block the loop.
 
     Every mandate's figures are of one snapshot; those of different mandates need not be.
@@ -141,10 +141,10 @@ async def walk(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
         enough = request.cursor is not None and len(spans) > request.limit
         if len(some) < MANDATES_A_TURN or enough:
             break
-        at = after(some[-1].mandate)
+        at = cursor_after_mandate(some[-1].mandate)
         await anyio.lowlevel.checkpoint()
     page = spans[: request.limit]
-    more = after(page[-1].mandate) if len(spans) > len(page) else None
+    more = cursor_after_mandate(page[-1].mandate) if len(spans) > len(page) else None
     head = statement_of_all((), period, sums if request.cursor is None else None, more)
     weeks = await map_cooperatively(
         page, lambda s: to_json(mandate_week(s), MandateWeek), MANDATES_A_TURN
@@ -186,7 +186,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/me/statement"),
         request_model=AllIn,
         response_model=StatementOfAll,
-        gather=walk,
+        gather=list_statements,
         weight=HEAVY,
         handler=every,
         family="statements",

@@ -38,10 +38,10 @@ from tools.trading.fields import (
     LOOK_AT_LINK,
     ChainId,
     MaybeMoment,
-    Moment,
     NetworkName,
     Nonce,
     SignatureIn,
+    TimestampText,
     VenueTypedData,
     live_side,
     own_link,
@@ -76,7 +76,7 @@ class ConfigOut(ResponseModel):
     )
     cost_example: CostExample | None
     revoke_note: str
-    as_of: Moment
+    as_of: TimestampText
 
 
 class FeeApprovalIn(RequestModel):
@@ -122,7 +122,7 @@ class CountOut(ResponseModel):
     verified: int
     revoked: int
     network: NetworkName
-    as_of: Moment
+    as_of: TimestampText
 
 
 async def config(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
@@ -206,7 +206,7 @@ async def ask_venue(deps: Deps, caller: Caller, started: _FeeRecording) -> Cache
     return await approved_now(deps, started.link, started.builder, max_age_s=0, priority="order")
 
 
-def recorded(
+def record_fee(
     uow: UnitOfWork,
     ctx: RequestContext[FeeApprovalIn, None],
     started: _FeeRecording,
@@ -355,7 +355,7 @@ OPERATIONS: Final = (
         request_model=FeeApprovalIn,
         response_model=RecordOut,
         effect=ExternalEffect(
-            begin=may_record, act=ask_venue, finish=recorded, reconcile=(LOOK_AT_LINK,)
+            begin=may_record, act=ask_venue, finish=record_fee, reconcile=(LOOK_AT_LINK,)
         ),
         writes=True,
         idempotent=True,

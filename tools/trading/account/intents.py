@@ -20,7 +20,7 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.trading.fields import Moment, own_write, signed_in
+from tools.trading.fields import TimestampText, own_write, signed_in
 
 _PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
 
@@ -48,7 +48,7 @@ class IntentOut(ResponseModel):
     """It is written down."""
 
     intent_id: str
-    created_at: Moment
+    created_at: TimestampText
 
 
 def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> OperationResult:

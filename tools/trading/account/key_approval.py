@@ -39,10 +39,10 @@ from tools.model.operation import (
 )
 from tools.trading.fields import (
     ChainId,
-    Moment,
     NetworkName,
     Nonce,
     SignatureIn,
+    TimestampText,
     own_link,
     own_write,
     signed_in,
@@ -87,7 +87,7 @@ class RelayedAgent(ResponseModel):
 
     address: str
     name: str = Field(description="the service's own name for the key")
-    valid_until: Moment
+    valid_until: TimestampText
 
 
 class RelayOut(ResponseModel):
@@ -97,7 +97,7 @@ class RelayOut(ResponseModel):
     venue: Literal["ok"]
     network: NetworkName
     agent: RelayedAgent | None
-    verify_after: Moment
+    verify_after: TimestampText
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from tools.trading.account.venue_keys import keys_of, note
 from tools.trading.fields import (
     LOOK_AT_LINK,
     MaybeMoment,
-    Moment,
     NetworkName,
+    TimestampText,
     own_link,
     own_write,
     venue_of,
@@ -39,7 +39,7 @@ class VerifiedAgent(ResponseModel):
 
     address: str
     name: str = Field(description="as the venue tells it")
-    valid_until: Moment
+    valid_until: TimestampText
 
 
 class VerifyOut(ResponseModel):

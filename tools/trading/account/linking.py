@@ -38,8 +38,8 @@ from tools.model.operation import (
 )
 from tools.trading.fields import (
     LOOK_AT_LINK,
-    Moment,
     NetworkName,
+    TimestampText,
     own_write,
     signed_in,
     venue_of,
@@ -62,7 +62,7 @@ class OwnTermsOut(ResponseModel):
     version: int
     sha256: str = Field(description="of text_en in UTF-8, 64 hex digits")
     text_en: str
-    effective_at: Moment
+    effective_at: TimestampText
 
 
 class LinkChallengeIn(RequestModel):
@@ -84,7 +84,7 @@ class LinkChallengeOut(ResponseModel):
     message: str
     scheme: Literal["eip191"]
     network: NetworkName
-    expires_at: Moment
+    expires_at: TimestampText
 
 
 class LinkIn(RequestModel):
@@ -104,7 +104,7 @@ class LinkOut(ResponseModel):
     linked: bool
     wallet: str
     network: NetworkName
-    linked_at: Moment
+    linked_at: TimestampText
     terms_version: int
 
 

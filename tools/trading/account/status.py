@@ -30,8 +30,8 @@ from tools.trading.account.venue_keys import refresh_keys
 from tools.trading.fields import (
     Amount,
     MaybeMoment,
-    Moment,
     NetworkName,
+    TimestampText,
     live_side,
     signed_in,
     venue_of,
@@ -49,7 +49,7 @@ class VenueKeyOut(ResponseModel):
 
     address: str
     name: str = Field(description="as the venue tells it")
-    valid_until: Moment
+    valid_until: TimestampText
     checked_at: MaybeMoment
     listed: bool = Field(description="whether the venue named it at `checked_at`")
 
@@ -60,7 +60,7 @@ class EnableOut(ResponseModel):
     """
 
     agent_name: str = Field(description="the service's own name for the key")
-    max_valid_until: Moment
+    max_valid_until: TimestampText
     hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
 

@@ -48,9 +48,9 @@ from tools.trading.orders.signing_request import new_cloid, signable
 from tools.trading.orders.trader_context import (
     TraderContext,
     counted_close,
+    load_trader,
     owner_of,
     require_allowed,
-    standing,
     trader_context,
 )
 
@@ -82,7 +82,7 @@ async def close(deps: Deps, caller: Caller, request: CloseIn) -> OperationResult
         return await second(deps, caller, sent, closing=True)
     limit = deps.config.trading.close_slippage_bps
     close_request = parse_close(sent, limit)
-    trader = await standing(deps, caller, "door")
+    trader = await load_trader(deps, caller, "door")
     if isinstance(close_request, CloseRequest) and close_request.mode_seen == "paper":
         facts = await _paper_position(deps, trader, close_request)
     else:

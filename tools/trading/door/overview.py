@@ -31,15 +31,23 @@ from tools.model.operation import (
 )
 from tools.model.serialization import wire
 from tools.trading.account.status import approved_agents
-from tools.trading.fields import Amount, Figure, Moment, NetworkName, own_write, signed_in, venue_of
+from tools.trading.fields import (
+    Amount,
+    Figure,
+    NetworkName,
+    TimestampText,
+    own_write,
+    signed_in,
+    venue_of,
+)
 from tools.trading.orders.market_state import AGENTS_S, FIRST_DEX
 from tools.trading.orders.queries import CapOut, LimitsPair, caps_of, log_limits
 from tools.trading.orders.request_models import LenientRequest
 from tools.trading.orders.response_models import MaybePx, ModeName, Size
 from tools.trading.orders.trader_context import (
     TraderContext,
+    load_trader,
     require_allowed,
-    standing,
     throttle_key,
     trader_context,
 )
@@ -110,7 +118,7 @@ class PositionsOut(ResponseModel):
 
     live: list[PositionOut] | None
     paper: list[PositionOut]
-    as_of: Moment
+    as_of: TimestampText
     stale: bool
 
 
@@ -147,7 +155,7 @@ class LimitsIn(LenientRequest):
 
 async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """The caller as the trading routes know it, and the locks that are open."""
-    trader, now = await standing(deps, caller, "door"), deps.clock.now()
+    trader, now = await load_trader(deps, caller, "door"), deps.clock.now()
     agents = (
         None
         if trader.link is None

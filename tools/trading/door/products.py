@@ -21,7 +21,7 @@ from domain.trading.venue_values import CachedValue, Perp
 from tools.model.fields import Nothing
 from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.model.switches import switches
-from tools.trading.fields import Figure, Moment, NetworkName, venue_of
+from tools.trading.fields import Figure, NetworkName, TimestampText, venue_of
 from tools.trading.orders.market_state import FIRST_DEX
 
 CACHED_S: Final = 20
@@ -55,7 +55,7 @@ class ProductsOut(ResponseModel):
     """Every product; the list is whole. An outage gives an empty or an old one, never an invented
     one."""
 
-    as_of: Moment
+    as_of: TimestampText
     stale: bool
     sample: Literal[False]
     network: NetworkName

@@ -18,7 +18,7 @@ from domain.trading.paper.order_execution import MarketSnapshot
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
 from tools.trading.fields import desk_of, venue_of
-from tools.trading.orders.order_end import Counting, end_order
+from tools.trading.orders.order_end import CountOrder, end_order
 from tools.trading.orders.paper_fill import apply_execution, begun_on_paper
 from tools.trading.orders.request_models import STEP_TWO
 from tools.trading.orders.response_models import (
@@ -72,7 +72,7 @@ def at_once(
     deps: Deps,
     order: Order,
     market_state: MarketAhead,
-    counted: Counting = lambda order, used: order,
+    counted: CountOrder = lambda order, used: order,
 ) -> Order:
     """Store a paper order with what became of it; where nothing was seen it is rejected.
 

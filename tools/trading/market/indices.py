@@ -27,7 +27,7 @@ from tools.model.operation import (
     ResponseModel,
 )
 from tools.model.switches import switches
-from tools.trading.fields import Amount, Figure, Moment, NetworkName, venue_of
+from tools.trading.fields import Amount, Figure, NetworkName, TimestampText, venue_of
 
 PLANNED_S: Final = 300  # what is not traded here is read seldom, out of the relays' share
 OWN_S: Final = 20
@@ -83,7 +83,7 @@ class IndexOut(ResponseModel):
     at_oi_cap: bool
     limit_enforced_by: Literal["Venue"]
     network: NetworkName
-    as_of: Moment
+    as_of: TimestampText
     stale: bool
 
 
@@ -91,7 +91,7 @@ class IndicesOut(ResponseModel):
     """Every index of the allowed dexes; the list is whole, so it has no pages."""
 
     network: NetworkName
-    as_of: Moment
+    as_of: TimestampText
     stale: bool
     indices: list[IndexOut]
 

@@ -22,7 +22,7 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.trading.fields import Moment, NetworkName, address_of, venue_of
+from tools.trading.fields import NetworkName, TimestampText, address_of, venue_of
 
 META_S: Final = 60
 SPOT_META_S: Final = 300
@@ -92,7 +92,7 @@ class Relayed(ResponseModel):
 
     source: Literal["venue"]
     network: NetworkName
-    as_of: Moment
+    as_of: TimestampText
     stale: bool = Field(description="true where the venue gave no newer answer when it was asked")
     data: dict[str, Any] | list[Any] = Field(
         description="the venue's own words: JSON, cut to known fields"

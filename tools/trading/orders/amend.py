@@ -56,7 +56,7 @@ from tools.trading.orders.routes import (
 from tools.trading.orders.signing_request import confirm_hash, confirm_id
 from tools.trading.orders.status_sync import sync_status, venue_state_of
 from tools.trading.orders.submit import SignedConfirmation, reload
-from tools.trading.orders.trader_context import counted, standing, surface_of, trader_context
+from tools.trading.orders.trader_context import counted, load_trader, surface_of, trader_context
 
 CANCEL_S: Final = 120
 
@@ -79,7 +79,7 @@ class Repricing:
 async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Repricing:
     """Ask for a new price, and whether earlier bytes of the order arrived after all."""
     order = await deps.store.read(lambda uow: visible_order(uow, caller, request.order_id))
-    trader = await standing(deps, caller, surface_of(order.source))
+    trader = await load_trader(deps, caller, surface_of(order.source))
     order_request = parse_order(order.asked, mode_required=False)
     facts = await gather_inputs(deps, order_request, trader)
     sent = False
@@ -236,7 +236,7 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
     try:
         synced = await sync_status(deps, order, priority="close")
     except Refused as refused:
-        raise _silent(deps, refused) from None
+        raise _venue_silent(deps, refused) from None
     if synced.status != "awaiting_signature":
         return synced
     now = deps.clock.now()
@@ -250,7 +250,7 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
     return await deps.store.write(work)
 
 
-def _silent(deps: Deps, refused: Refused) -> Refused:
+def _venue_silent(deps: Deps, refused: Refused) -> Refused:
     why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
     return Refused(refusal("wallet_venue_unavailable", why=why, retry_at=soon))
 
@@ -265,7 +265,7 @@ async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> 
     try:
         placed = await venue.place(_action(order), envelope, signed.signature, priority="close")
     except Refused as refused:
-        raise _silent(deps, refused) from None
+        raise _venue_silent(deps, refused) from None
     if placed.outcome == "refused" and placed.kind != "no_order":
         words, kind = placed.words or "it gave no words", placed.kind or "other"
         raise Refused(rejected(VenueRejection(sentence=words, kind=kind)))

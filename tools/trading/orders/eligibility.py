@@ -23,7 +23,7 @@ from tools.trading.orders.market_state import AccountState, account
 from tools.trading.orders.queries import READS, CapOut, caps_of
 from tools.trading.orders.request_models import AgentQuery
 from tools.trading.orders.response_models import ModeName
-from tools.trading.orders.trader_context import TraderContext, standing, throttle_key
+from tools.trading.orders.trader_context import TraderContext, load_trader, throttle_key
 
 
 class StatusCheck(ResponseModel):
@@ -54,7 +54,7 @@ class AgentStatusOut(ResponseModel):
 async def status(deps: Deps, caller: Caller, request: AgentQuery) -> OperationResult:
     """Whether live orders go through, and every reason why not."""
     agent_id = await _whose(deps, caller, request.agent_id)
-    trader = replace(await standing(deps, caller, "terminal"), agent_id=agent_id)
+    trader = replace(await load_trader(deps, caller, "terminal"), agent_id=agent_id)
     account_state = AccountState()
     if trader.link is not None:
         account_state = await account(deps, trader, None, opens=False, priority="page")

@@ -31,7 +31,7 @@ from domain.trading.orders import (
     proof_due,
     unproved,
 )
-from domain.trading.outcome import PARTS, Doubt, OrderEnd, Part, contradiction, filled_size
+from domain.trading.outcome import PARTS, Doubt, DoubtfulPart, OrderEnd, contradiction, filled_size
 from domain.trading.precision import notional
 from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import NETWORKS, Network, OrderSeen
@@ -46,13 +46,15 @@ UNKNOWN: Final = "wallet_outcome_unknown"
 UNNAMED: Final = "other"  # the kind of a refusal whose words are not known
 # How often this process heard the venue contradict an order, by network and part of its word: from
 # 0 on, so that a rate sees the first.
-CONTRADICTIONS: Final = Counter[tuple[Network, Part]](dict.fromkeys(product(NETWORKS, PARTS), 0))
-Counting = Callable[[Order, Usdc | None], Order]
+CONTRADICTIONS: Final = Counter[tuple[Network, DoubtfulPart]](
+    dict.fromkeys(product(NETWORKS, PARTS), 0)
+)
+CountOrder = Callable[[Order, Usdc | None], Order]
 """Takes an order's part of the day: what it used of it, None while that is not known."""
 
 
 def end_order(
-    uow: UnitOfWork, order: Order, end: OrderEnd, now: datetime, *, first: Counting | None = None
+    uow: UnitOfWork, order: Order, end: OrderEnd, now: datetime, *, first: CountOrder | None = None
 ) -> Order:
     """Write down what happened. Errors: `conflict` where it has changed since it was read.
 
@@ -219,7 +221,7 @@ def sought(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     return uow.orders.save(after, order)
 
 
-def recorded(uow: UnitOfWork, order: Order, now: datetime) -> Order:
+def record_sent(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     """An order that a caller reports as sent by the browser."""
     after = replace(
         order,
@@ -257,7 +259,7 @@ def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
     if end is not None:
         if order.status == "awaiting_signature":
             # The browser sent it by itself and has not told us.
-            order = recorded(uow, order, now)
+            order = record_sent(uow, order, now)
         return end_order(uow, order, end, now)
     if order.status in UNSENT:
         # Its bytes have ended too, so that nobody can send them any more.
@@ -268,7 +270,7 @@ def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
 def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
     """The state of an order that was sent, and whose end the venue does not name."""
     venue_state, more = news.seen, news.more
-    lost = _lost(order, now) if venue_state is None else None
+    lost = _end_of_unknown(order, now) if venue_state is None else None
     if lost is not None:
         return end_order(uow, order, lost, now)
     if more is not None:
@@ -299,7 +301,7 @@ def _after_all(uow: UnitOfWork, order: Order, end: OrderEnd | None, now: datetim
     return end_order(uow, revived(uow, order), end, now)
 
 
-def _lost(order: Order, now: datetime) -> OrderEnd | None:
+def _end_of_unknown(order: Order, now: datetime) -> OrderEnd | None:
     """The end of an order that the venue does not know and never named."""
     if order.envelope is None or order.status not in ("executing", "unknown"):
         return None

@@ -21,7 +21,7 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
-from tools.trading.fields import Moment, NetworkName, own_write, signed_in
+from tools.trading.fields import NetworkName, TimestampText, own_write, signed_in
 from tools.trading.orders.request_models import SingleOrderIn, StepIn
 from tools.trading.orders.response_models import ModeName, OrderOut, order_json
 from tools.trading.orders.routes import visible_order
@@ -107,7 +107,7 @@ class CapOut(ResponseModel):
     own: LimitsPair
     operator: LimitsPair
     paper: PaperUse
-    resets_at: Moment
+    resets_at: TimestampText
 
 
 def get_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, None]) -> OperationResult:

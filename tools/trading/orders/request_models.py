@@ -20,7 +20,7 @@ def any_json_field(kind: str, description: str, *examples: Any, **more: Any) -> 
     return Field(default=None, description=description, json_schema_extra=raw)
 
 
-def _needs(*names: str) -> ConfigDict:
+def _required(*names: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"required": list(names)})
 
 
@@ -78,7 +78,7 @@ class LenientRequest(RequestModel):
 class OrderIn(LenientRequest):
     """An order."""
 
-    model_config = _needs("product", "side", "type")
+    model_config = _required("product", "side", "type")
 
     product: Product = None
     side: SideIn = None
@@ -100,7 +100,7 @@ class OrderIn(LenientRequest):
 class DoorOrderIn(LenientRequest):
     """An order at the door; with `confirm_id` and `signature` the second step of a live one."""
 
-    model_config = _needs("mode_seen")
+    model_config = _required("mode_seen")
 
     product: Product = None
     side: SideIn = None
@@ -123,7 +123,7 @@ class DoorOrderIn(LenientRequest):
 class CloseIn(LenientRequest):
     """A close at the door; with `confirm_id` and `signature` the second step of a live one."""
 
-    model_config = _needs("product", "mode_seen")
+    model_config = _required("product", "mode_seen")
 
     product: Product = None
     mode_seen: SeenIn = None
@@ -140,7 +140,7 @@ class CloseIn(LenientRequest):
 class ExecuteIn(LenientRequest):
     """A prepared order to execute; a live one with what its owner signed."""
 
-    model_config = _needs("order_id")
+    model_config = _required("order_id")
 
     order_id: OrderIdIn = None
     confirm_id: ConfirmIn = None
@@ -150,7 +150,7 @@ class ExecuteIn(LenientRequest):
 class RecordOrderIn(LenientRequest):
     """An order that the browser sent by itself."""
 
-    model_config = _needs("order_id")
+    model_config = _required("order_id")
 
     order_id: OrderIdIn = None
     confirm_id: ConfirmIn = None

@@ -15,7 +15,7 @@ from domain.trading.orders import UNSENT, Envelope, Order, OrderFill
 from domain.trading.venue_port import Venue
 from domain.trading.venue_values import ToSign
 from tools.model.operation import ResponseModel
-from tools.trading.fields import MaybeMoment, Moment, NetworkName
+from tools.trading.fields import MaybeMoment, NetworkName, TimestampText
 
 ModeName = Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
 Px = Annotated[str, Field(description="price, the venue's decimal string")]
@@ -35,7 +35,7 @@ class OrderFillOut(ResponseModel):
     size: Size
     fee_usdc: str
     builder_fee_usdc: str
-    at: Moment
+    at: TimestampText
     tid: int | None
     snapshot: str | None = Field(description="the book that a paper order took it from")
 
@@ -59,7 +59,7 @@ class OrderAtVenue(ResponseModel):
 
     oid: int | None
     status: str
-    checked_at: Moment
+    checked_at: TimestampText
 
 
 class RefusalShown(ResponseModel):
@@ -98,11 +98,11 @@ class OrderOut(ResponseModel):
         "unknown", "executed", "rejected", "expired", "cancelled",
     ]  # fmt: skip
     confirm_id: None = Field(description="shown once, where the order is prepared or opened")
-    expires_at: Moment
+    expires_at: TimestampText
     prepared_by: PreparedBy
     mandate_id: str | None
     intent_id: str | None
-    created_at: Moment
+    created_at: TimestampText
     sent_at: MaybeMoment
     done_at: MaybeMoment
     filled_size: MaybeSize

@@ -24,7 +24,7 @@ from tools.model.operation import (
 )
 from tools.trading.fields import LOOK_AT_WAITING, own_write
 from tools.trading.orders.create import OrderInputs, gather_for_caller, prepare
-from tools.trading.orders.order_end import recorded
+from tools.trading.orders.order_end import record_sent
 from tools.trading.orders.paper_fill import send_paper
 from tools.trading.orders.request_models import ExecuteIn, OrderIn, RecordOrderIn
 from tools.trading.orders.response_models import OrderOut, PreparedOut, order_json
@@ -176,7 +176,7 @@ def begin_record(uow: UnitOfWork, ctx: RequestContext[RecordOrderIn, None]) -> S
         why = "the confirm_id is not this order's"
         raise Refused(refusal("wallet_signature_invalid", why=why))
     claim = _claim(request)
-    order = recorded(uow, order, ctx.now)
+    order = record_sent(uow, order, ctx.now)
     updated = replace(order, claimed=claim) if claim else order
     return SentOrder(uow.orders.save(updated, order) if claim else order, news=True)
 

@@ -76,7 +76,7 @@ def end_of(placed: Placed) -> OrderEnd:
     return end
 
 
-async def agreed(venue: Venue, order: Order, placed: Placed, priority: Priority) -> OrderEnd:
+async def confirm_end(venue: Venue, order: Order, placed: Placed, priority: Priority) -> OrderEnd:
     """The state of an order by the answer and by the order's own status together: unknown where the
     status denies the answer, nor is the rest of a fill known while the status is silent.
     """

@@ -41,7 +41,7 @@ from tools.trading.orders.positions import LocatedPosition, only_reduces, place_
 from tools.trading.orders.reservations import release, reserve
 from tools.trading.orders.response_models import order_json
 from tools.trading.orders.signing_request import confirm_hash
-from tools.trading.orders.status_sync import agreed, sync_fees, sync_status
+from tools.trading.orders.status_sync import confirm_end, sync_fees, sync_status
 from tools.trading.orders.trader_context import (
     TraderContext,
     per_close,
@@ -329,7 +329,7 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
         end = OrderEnd(transition="refuse", refusal=nothing, fills_complete=True)
         await ended(deps, order, end)
         raise Refused(nothing) from None
-    result = await ended(deps, order, await agreed(venue, order, placed, priority))
+    result = await ended(deps, order, await confirm_end(venue, order, placed, priority))
     if result.status == "executed":
         await sync_fees(deps, result)
     elif result.status == "resting":

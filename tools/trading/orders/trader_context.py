@@ -136,7 +136,7 @@ def trader_context(
     )
 
 
-async def standing(deps: Deps, caller: Caller, transport: TradingSurface) -> TraderContext:
+async def load_trader(deps: Deps, caller: Caller, transport: TradingSurface) -> TraderContext:
     """Read the trader context in a transaction of its own."""
     return await deps.store.read(
         lambda uow: trader_context(
@@ -180,7 +180,7 @@ async def _counted(deps: Deps, caller: Caller, transport: TradingSurface, *, clo
     reserve = deps.config.trading.throttle_close_reserve
     full = deps.throttle.take(key, deps.clock.now(), closing=closing, reserve=reserve)
     if full is not None:
-        require_allowed((await standing(deps, caller, transport)).attempt(throttled=full))
+        require_allowed((await load_trader(deps, caller, transport)).attempt(throttled=full))
 
 
 def require_allowed(attempt: GateInput) -> Mode:

@@ -41,7 +41,14 @@ from tools.model.operation import (
 )
 from tools.model.serialization import wire
 from tools.trading.door.overview import PositionOut
-from tools.trading.fields import MaybeMoment, Moment, NetworkName, own_write, signed_in, venue_of
+from tools.trading.fields import (
+    MaybeMoment,
+    NetworkName,
+    TimestampText,
+    own_write,
+    signed_in,
+    venue_of,
+)
 from tools.trading.orders.response_models import OrderOut, order_json
 from tools.trading.paper.market_data import FIRST_DEX, figures
 
@@ -82,8 +89,8 @@ class ModelOut(ResponseModel):
 class GapOut(ResponseModel):
     """A time without rounds on the book; nothing is made up for it."""
 
-    since: Moment
-    until: Moment
+    since: TimestampText
+    until: TimestampText
 
 
 class BookOut(ResponseModel):
@@ -103,13 +110,13 @@ class BookOut(ResponseModel):
     funding_usdc: Usdc = Field(description="paid; negative where more was received")
     trades: int = Field(description="orders that filled, whole or in part")
     max_drawdown_bps: int
-    created_at: Moment
+    created_at: TimestampText
     first_fill_at: MaybeMoment
     gaps: list[GapOut] = Field(description="the newest 100")
     model: ModelOut
     est: Literal[True]
     liquidated_at: MaybeMoment
-    as_of: Moment
+    as_of: TimestampText
     stale: bool = Field(description="true where the venue gives no mark price of what it holds")
 
 
@@ -123,7 +130,7 @@ class BooksOut(ResponseModel):
 class PointOut(ResponseModel):
     """The worth of a book at a time."""
 
-    at: Moment
+    at: TimestampText
     equity_usdc: Usdc
     est: Literal[True]
 

@@ -44,7 +44,7 @@ from tools.context.approval_keeping import close_pending
 from tools.model.operation import Deps
 from tools.model.switches import switches
 from tools.trading.orders.market_state import outage_reason
-from tools.trading.orders.status_sync import agreed, sync_fees, sync_status
+from tools.trading.orders.status_sync import confirm_end, sync_fees, sync_status
 from tools.trading.orders.submit import ended
 from tools.trading.stop_line.reduce_order import close_action, close_order
 from tools.trading.stop_line.tracked_mandate import (
@@ -408,6 +408,6 @@ class StopLineExecutor:
                 OrderEnd(transition="refuse", refusal=nothing, fills_complete=True),
             )
             return
-        end = await agreed(self.market.venue, order, placed, "keeper")
+        end = await confirm_end(self.market.venue, order, placed, "keeper")
         result = await ended(self.deps, order, end)
         log.warning("%s: %s %s: %s", order.mandate_id, order.side, order.product, result.status)
