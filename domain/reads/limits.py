@@ -10,7 +10,7 @@ from domain.money import Usdc
 from domain.reads.event_rows import breach_detail
 from domain.reads.fees import WorthSource
 from domain.reads.row_models import BreachDetail
-from domain.rules.action_checks import remaining
+from domain.rules.action_checks import RemainingNow, remaining
 from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
 from domain.rules.rule_table import clause_of
 from domain.rules.snapshot import MandateSnapshot, moment, today
@@ -182,27 +182,6 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Binding:
-    """The clause that binds."""
-
-    clause: int
-    key: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemainingNow:
-    """The largest single action possible now, the clause that binds, and when time alone lifts it
-    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
-    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
-    """
-
-    value: Usdc
-    binding: Binding
-    blocked_by: str | None
-    retry_at: Timestamp | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Breach:
     """A rule that a stored row broke."""
 
@@ -304,17 +283,6 @@ def credits_today(snapshot: MandateSnapshot) -> int:
     return snapshot.state.claimed.credits.get(today(snapshot), 0)
 
 
-def remaining_now(snapshot: MandateSnapshot) -> RemainingNow:
-    """The largest single action possible now."""
-    largest = remaining(snapshot)
-    return RemainingNow(
-        value=largest.amount,
-        binding=Binding(clause=int(largest.binding), key=largest.binding.key),
-        blocked_by=largest.blocked_by,
-        retry_at=largest.retry_at,
-    )
-
-
 def breaches(snapshot: MandateSnapshot) -> tuple[Breach, ...]:
     """The rules that were broken, newest first."""
     return tuple(
@@ -335,7 +303,7 @@ def limits_now(snapshot: MandateSnapshot) -> LimitsNow:
     return LimitsNow(
         allowed=allowed(snapshot),
         used=used(snapshot),
-        remaining=remaining_now(snapshot),
+        remaining=remaining(snapshot),
         rolling_24h=_rolling(snapshot),
     )
 
@@ -353,7 +321,7 @@ def limits(snapshot: MandateSnapshot) -> Limits:
     return Limits(
         allowed=allowed(snapshot),
         used=used(snapshot),
-        remaining=remaining_now(snapshot),
+        remaining=remaining(snapshot),
         rolling_24h=_rolling(snapshot),
         breaches=breaches(snapshot),
     )

@@ -15,7 +15,7 @@ from domain.rules.retry_times import earliest_possible
 from domain.rules.rule import ActionRequest, Before, MandateRule
 from domain.rules.rule_table import BARS, CHECKED, REFUSING
 from domain.rules.snapshot import MandateSnapshot
-from domain.times import timestamp
+from domain.times import Timestamp, timestamp
 
 # What a check refuses an action with.
 ACTION_CODES: Final = tuple(rule.refusal for rule in REFUSING)
@@ -61,38 +61,57 @@ def _result(
     return CheckResult(rule.clause, rule.refusal, ok, check.detail, refused)
 
 
-@dataclass(frozen=True, slots=True)
-class Remaining:
-    """The largest single action possible now, the clause that binds, when time alone lifts it, and
-    the refusal that any action meets (None where an amount is what binds).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """The clause that binds."""
+
+    clause: int
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemainingNow:
+    """The largest single action possible now, the clause that binds, and when time alone lifts it
+    (null where time lifts nothing). `blocked_by` is the refusal that any action meets, such as
+    `mandate_not_accepted` or `mandate_paused`; null where an amount is what binds.
     """
 
-    amount: Usdc
-    binding: ClauseKey
-    retry_at: datetime | None = None
-    blocked_by: str | None = None
+    value: Usdc
+    binding: Binding
+    blocked_by: str | None
+    retry_at: Timestamp | None
 
     def as_json(self) -> dict[str, object]:
         """Shape `{value, binding, blocked_by, retry_at}`."""
         return {
-            "value": str(self.amount),
-            "binding": {"clause": int(self.binding), "key": self.binding.key},
+            "value": str(self.value),
+            "binding": {"clause": self.binding.clause, "key": self.binding.key},
             "blocked_by": self.blocked_by,
             "retry_at": None if self.retry_at is None else timestamp(self.retry_at),
         }
 
 
-def remaining(snapshot: MandateSnapshot) -> Remaining:
+def remaining(snapshot: MandateSnapshot) -> RemainingNow:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
     for rule, before in BARS:
         if not before.check(snapshot, _LEAST).ok:
-            return Remaining(ZERO, rule.clause, blocked_by=rule.refusal)
-    amount, binding = _largest_amount(snapshot)
-    if binding is ClauseKey.PER_ACTION:
-        return Remaining(amount, binding)
-    return Remaining(
-        amount, binding, earliest_possible(snapshot, lambda c: _largest_amount(c)[0] > amount)
-    )
+            return _bound(ZERO, rule.clause, blocked_by=rule.refusal)
+    amount, clause = _largest_amount(snapshot)
+    if clause is ClauseKey.PER_ACTION:
+        return _bound(amount, clause)
+    retry_at = earliest_possible(snapshot, lambda c: _largest_amount(c)[0] > amount)
+    return _bound(amount, clause, retry_at=retry_at)
+
+
+def _bound(
+    amount: Usdc,
+    clause: ClauseKey,
+    *,
+    blocked_by: str | None = None,
+    retry_at: datetime | None = None,
+) -> RemainingNow:
+    binding = Binding(clause=int(clause), key=clause.key)
+    return RemainingNow(value=amount, binding=binding, blocked_by=blocked_by, retry_at=retry_at)
 
 
 def _largest_amount(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:

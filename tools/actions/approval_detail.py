@@ -13,8 +13,7 @@ from domain.mandates.approvals import OPEN, Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO
 from domain.ports import Chain
-from domain.reads.limits import RemainingNow, remaining_now
-from domain.rules.action_checks import action_checks
+from domain.rules.action_checks import RemainingNow, action_checks, remaining
 from domain.rules.rule import ActionRequest
 from domain.rules.snapshot import MandateSnapshot
 from storage.unit_of_work import UnitOfWork
@@ -120,7 +119,7 @@ def read(uow: UnitOfWork, ctx: RequestContext[OneApproval, ApprovalDetailFacts])
         "decoded": decoded_call(require_chain(ctx, mandate), mandate, request, item.data),
         "checks": [c.as_json() for c in action_checks(snapshot, request)],
         "simulation": simulated(ctx.facts.simulation),
-        "remaining_after": remaining_now(_with(snapshot, item)) if is_open else None,
+        "remaining_after": remaining(_with(snapshot, item)) if is_open else None,
     }
     return OperationResult(200, body)
 

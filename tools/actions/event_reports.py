@@ -20,9 +20,9 @@ from domain.ledger.state.claimed import unproven
 from domain.mandates.mandate import Mandate
 from domain.money import NO_AMOUNT, ZERO, Usdc, is_number
 from domain.reads.event_rows import ledger_row
-from domain.reads.limits import RemainingNow, remaining_now
 from domain.reads.row_models import LedgerRow
 from domain.refusals import Refused, invalid, refusal
+from domain.rules.action_checks import RemainingNow, remaining
 from domain.rules.paid_read_credits import afford, used
 from domain.rules.target_rules import notional, ordered
 from domain.rules.violations import violations, with_violation
@@ -264,7 +264,7 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
         proof=PROVEN_LATER if confirmed is False else None,
         warnings=[UNPROVEN] if unproven(event) else [],
         remaining=_then(
-            remaining_now(snapshot.with_state(uow.ledger.state(mandate.public_id))), ctx.now
+            remaining(snapshot.with_state(uow.ledger.state(mandate.public_id))), ctx.now
         ),
     )
     return HandlerResult(body, 202 if broken else 201)

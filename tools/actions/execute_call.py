@@ -13,12 +13,13 @@ from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.reads.limits import RemainingNow, remaining_now
 from domain.refusals import Refused, refusal
 from domain.rules.action_checks import (
     ACTION_CODES,
     CheckResult,
+    RemainingNow,
     action_checks,
+    remaining,
     retry_after_decline,
 )
 from domain.rules.amount_rules import asks_owner
@@ -292,7 +293,7 @@ def _dry(
         "checks": [c.as_json() for c in checks],
         "simulation": simulation,
         "needs_approval": asks_owner(snapshot, request.amount),
-        "remaining": remaining_now(snapshot),
+        "remaining": remaining(snapshot),
     }
     return OperationResult(200, body)
 

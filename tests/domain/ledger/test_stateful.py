@@ -159,14 +159,14 @@ class Life(RuleBasedStateMachine):
     def what_remains_passes_its_own_checks_and_no_more_does(self) -> None:
         case = self.made.case(self.m, now=max(self.made.at, START))
         left = remaining(case)
-        assert ZERO <= left.amount <= self.m.per_tx_cap
-        if left.amount:
+        assert ZERO <= left.value <= self.m.per_tx_cap
+        if left.value:
             numbers = {
-                c.code: c.ok for c in action_checks(case, ActionRequest(MARKET, CALL, left.amount))
+                c.code: c.ok for c in action_checks(case, ActionRequest(MARKET, CALL, left.value))
             }
             # What no vault was asked about is unknown, and refuses nothing.
             assert False not in {ok for code, ok in numbers.items() if code != "approval_missing"}
-            more = action_checks(case, ActionRequest(MARKET, CALL, left.amount + Usdc(1)))
+            more = action_checks(case, ActionRequest(MARKET, CALL, left.value + Usdc(1)))
             assert any(not c.ok and c.refusal for c in more)
 
     @invariant()

@@ -12,7 +12,7 @@ from domain.agents.policy import Policy
 from domain.chain_facts import BlockStamp, VaultState
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
-from domain.mandates.mandate import ClauseKey, Status
+from domain.mandates.mandate import Status
 from domain.mandates.targets import Target, TargetMismatch
 from domain.reads.limits import limits
 from domain.rules import retry_times
@@ -281,7 +281,7 @@ def test_two_actions_one_reported_and_one_handed_out_both_count() -> None:
 def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
     held = replace(hold(150), expires_at=NOW + timedelta(minutes=10))
     left = remaining(funded(reservations=(held,)))
-    assert (left.binding, left.retry_at) == (ClauseKey.PER_DAY, NOW + timedelta(minutes=10))
+    assert (left.binding.key, left.retry_at) == ("per_day", NOW + timedelta(minutes=10))
     waits = remaining(funded(row("buy", 150, tx="0x01", at=NOW)))
     assert waits.retry_at == NOW + timedelta(seconds=Config().claim_ttl_s)
     spent = remaining(funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]))
@@ -304,13 +304,13 @@ def test_the_time_to_come_back_is_one_at_which_something_is_possible() -> None:
     """166 of 150 are used: when 11 end, 155 are, and when 10 more end 145 are."""
     case = used_up()
     left = remaining(case)
-    assert (left.amount, left.binding) == (usdc(0), ClauseKey.PER_DAY)
+    assert (left.value, left.binding.key) == (usdc(0), "per_day")
     assert left.retry_at == case.now + timedelta(minutes=5)
     then = by_waiting(case, left.retry_at)
-    assert remaining(then).amount == usdc(5)
+    assert remaining(then).value == usdc(5)
     assert failing(then, want(5)) == []
     before = by_waiting(case, left.retry_at - timedelta(seconds=1))
-    assert remaining(before).amount == usdc(0)
+    assert remaining(before).value == usdc(0)
 
 
 @pytest.mark.parametrize(("amount", "minutes"), [(5, 5), ("5.000001", 10), (50, 10)])

@@ -124,7 +124,7 @@ def test_an_order_that_is_priced_anew_counts_itself_once() -> None:
 def test_a_call_of_the_vault_has_the_day_less_live_orders() -> None:
     at = case(of_venue(), ledger(deposit(500)).state, orders=OrdersToday(live=usdc(110)))
     assert day_used(at) == usdc(110)
-    assert (remaining(at).amount, remaining(at).binding.key) == (usdc(40), "per_day")
+    assert (remaining(at).value, remaining(at).binding.key) == (usdc(40), "per_day")
     told = mandate_read(at)["limits"]
     assert told["used"]["per_day"]["value"] == "0.000000", "the vault's book stays the vault's"
     assert told["used"]["orders_per_day"]["live"] == "110.000000"
