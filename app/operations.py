@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.replies import Json
+from app.replies import Record, freeze, thaw
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Deps, Operation
 
@@ -33,21 +33,22 @@ class OperationClient:
     caller: Caller
     address: str | None
 
-    async def __call__(self, name: str, /, **arguments: Any) -> Json:
+    async def __call__(self, name: str, /, **arguments: Any) -> Record:
         """Run an operation and return its body; arguments that are None are left out.
 
         Errors: OperationRefused for a refusal.
         """
         return await self.run_once(None, name, **arguments)
 
-    async def run_once(self, key: str | None, name: str, /, **arguments: Any) -> Json:
+    async def run_once(self, key: str | None, name: str, /, **arguments: Any) -> Record:
         """Run an operation under an idempotency key: a form that arrives twice acts once.
 
         Errors: OperationRefused for a refusal.
         """
-        values = {n: v for n, v in arguments.items() if v is not None}
+        values = {n: thaw(v) for n, v in arguments.items() if v is not None}
         op = self.operations[name]
         reply = await run(op, self.deps, self.caller, values, key=key, address=self.address)
         if reply.refused:
             raise OperationRefused(reply.status, reply.body)
-        return dict(reply.body)
+        body: Record = freeze(reply.body)
+        return body

@@ -11,12 +11,25 @@ import jinja2
 
 from app import assets
 from app.fragments import FragmentCache
+from app.replies import Record
 from app.translated import TranslatedEnvironment
-from app.words import addresses, money, times, untrusted_text
+from app.words import addresses, hall, money, policy, times, untrusted_text
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
+
+
+class _Templates(TranslatedEnvironment):
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """A field of a record. Errors: UndefinedError at once, before a test such as `is none`."""
+        if not isinstance(obj, Record):
+            return super().getattr(obj, attribute)
+        if attribute not in obj:
+            raise jinja2.UndefinedError(f"a record has no field {attribute!r}")
+        return obj[attribute]
+
+
 # English only so far: every text passes here, so that a catalogue of texts can take its place.
-ENV: Final = TranslatedEnvironment(
+ENV: Final = _Templates(
     NullTranslations(),
     {"asset": assets.url},
     loader=_LOADER,
@@ -36,6 +49,7 @@ ENV.filters.update(
     worst=money.worst,
     gain=money.gain,
     integer=money.count,
+    percent=money.percent,
     day=times.day,
     moment=times.moment,
     clock=times.clock,
@@ -44,6 +58,10 @@ ENV.filters.update(
     quoted=untrusted_text.quote_untrusted,
     agent_label=untrusted_text.agent_label,
     plain=untrusted_text.plain,
+    policy_field=policy.field,
+    policy_side=policy.side,
+    hall_status=hall.status,
+    rank_need=hall.need,
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -11,9 +10,10 @@ from aiohttp import web
 from app.operations import OperationRefused
 from app.page import PageRoute
 from app.page_context import PageRequest
-from app.replies import Json
+from app.replies import Json, Record
 from app.views import agents
 from app.views.agents import NUMBERS
+from app.views.components import refusal as refusals
 from domain.agents.policy import JSON_FIELDS
 from domain.refusals import Refused, invalid, refusal
 
@@ -25,8 +25,9 @@ async def show_agents(visit: PageRequest) -> web.Response:
     return visit.show("agents.html", await _agents_view(visit))
 
 
-async def _agents_view(visit: PageRequest) -> agents.AgentsView:
-    return agents.agents_view(await visit.run("owner_agents", cursor=visit.query("cursor")))
+async def _agents_view(visit: PageRequest) -> Record:
+    page = await visit.run("owner_agents", cursor=visit.query("cursor"))
+    return Record(page, new=None, problem=None, name="", address="")
 
 
 async def register(visit: PageRequest) -> web.Response:
@@ -35,10 +36,11 @@ async def register(visit: PageRequest) -> web.Response:
     try:
         response = await visit.run_once("owner_agent_register", name=name, address=address)
     except OperationRefused as refused:
-        view = agents.not_registered(await _agents_view(visit), refused.block, name, address or "")
-        return visit.show("agents.html", view, status=refused.status)
+        problem = refusals.view(refused.block, None)
+        typed = Record(await _agents_view(visit), problem=problem, name=name, address=address or "")
+        return visit.show("agents.html", typed, status=refused.status)
     key = agents.new_key(response["agent_id"], response, name, visit.deps.config.base_url)
-    return visit.show("agents.html", replace(await _agents_view(visit), new=key))
+    return visit.show("agents.html", Record(await _agents_view(visit), new=key))
 
 
 async def show_agent(visit: PageRequest) -> web.Response:
@@ -46,10 +48,10 @@ async def show_agent(visit: PageRequest) -> web.Response:
     return visit.show("agent.html", await _agent_view(visit))
 
 
-async def _agent_view(visit: PageRequest) -> agents.AgentConsoleView:
+async def _agent_view(visit: PageRequest) -> Record:
     agent_id = visit.path_part("agent")
     feed = await visit.run("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
-    return agents.agent_view(
+    return agents.view(
         await _row(visit, agent_id),
         await visit.run("agent_policy", agent_id=agent_id),
         await visit.run("agent_balances", agent_id=agent_id),
@@ -65,7 +67,7 @@ async def _row(visit: PageRequest, agent_id: str) -> Json:
         page = await visit.run("owner_agents", limit=200, cursor=cursor)
         for row in page["items"]:
             if row["agent_id"] == agent_id:
-                return dict(row)
+                return Record(row)
         cursor = page["next_cursor"]
         if cursor is None:
             raise Refused(refusal("not_found", what="agent"))
@@ -79,8 +81,8 @@ async def add_key(visit: PageRequest) -> web.Response:
     except OperationRefused as refused:
         return await _show_refusal(visit, refused)
     view = await _agent_view(visit)
-    key = agents.new_key(agent_id, response, view.agent.name, visit.deps.config.base_url)
-    return visit.show("agent.html", replace(view, new=key))
+    key = agents.new_key(agent_id, response, view["agent"]["name"], visit.deps.config.base_url)
+    return visit.show("agent.html", Record(view, new=key))
 
 
 async def revoke_key(visit: PageRequest) -> web.Response:
@@ -102,7 +104,7 @@ async def write_policy(visit: PageRequest) -> web.Response:
 
 
 async def _show_refusal(visit: PageRequest, refused: OperationRefused) -> web.Response:
-    view = agents.typed(await _agent_view(visit), visit.form, refused.block)
+    view = agents.refused(await _agent_view(visit), visit.form, refused.block)
     return visit.show("agent.html", view, status=refused.status)
 
 

@@ -9,7 +9,9 @@ from aiohttp import web
 from app.operations import OperationRefused
 from app.page import PageRoute
 from app.page_context import PageRequest
+from app.replies import Record
 from app.views import books
+from app.views.components import refusal
 
 HERE: Final = "/app/books"
 
@@ -19,7 +21,7 @@ async def show_books(visit: PageRequest) -> web.Response:
     return visit.show("books.html", await _books_view(visit))
 
 
-async def _books_view(visit: PageRequest) -> books.BooksView:
+async def _books_view(visit: PageRequest) -> Record:
     agents = await visit.run("owner_agents", limit=200)
     return books.view(await visit.run("own_paper_books"), agents)
 
@@ -32,7 +34,8 @@ async def open_book(visit: PageRequest) -> web.Response:
             "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
         )
     except OperationRefused as refused:
-        view = books.refused(await _books_view(visit), refused.block, name, start or "")
+        problem = refusal.view(refused.block, None)
+        view = Record(await _books_view(visit), problem=problem, name=name, start=start or "")
         return visit.show("books.html", view, status=refused.status)
     return visit.go(f"{HERE}/{response['book']}")
 

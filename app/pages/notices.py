@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from aiohttp import web
@@ -10,7 +9,7 @@ from aiohttp import web
 from app.operations import OperationRefused
 from app.page import PageRoute
 from app.page_context import PageRequest
-from app.replies import Json
+from app.replies import Json, Record
 from app.views import notices
 from domain.refusals import Refused, refusal
 
@@ -22,7 +21,7 @@ async def show_notices(visit: PageRequest) -> web.Response:
     return visit.show("notices.html", await _view(visit))
 
 
-async def _view(visit: PageRequest) -> notices.NoticesView:
+async def _view(visit: PageRequest) -> Record:
     pending = await visit.run("order_pending")
     under_way = await visit.run("order_under_way")
     return notices.view(
@@ -42,7 +41,7 @@ async def create(visit: PageRequest) -> web.Response:
     except OperationRefused as refused:
         view = notices.refused(await _view(visit), refused.block, url, events)
         return visit.show("notices.html", view, status=refused.status)
-    return visit.show("notices.html", replace(await _view(visit), new=notices.secret(response)))
+    return visit.show("notices.html", Record(await _view(visit), new=response))
 
 
 async def show_webhook(visit: PageRequest) -> web.Response:
@@ -50,7 +49,7 @@ async def show_webhook(visit: PageRequest) -> web.Response:
     return visit.show("notice.html", await _webhook_view(visit))
 
 
-async def _webhook_view(visit: PageRequest) -> notices.OneHookView:
+async def _webhook_view(visit: PageRequest) -> Record:
     webhook_id = visit.path_part("hook")
     webhook = await _row(visit, webhook_id)
     page = await visit.run(
@@ -63,16 +62,14 @@ async def _row(visit: PageRequest, webhook_id: str) -> Json:
     """The webhook in the list of the owner's own; there are few. Errors: `not_found`."""
     for row in (await visit.run("owner_webhooks"))["items"]:
         if row["webhook_id"] == webhook_id:
-            return dict(row)
+            return Record(row)
     raise Refused(refusal("not_found", what="webhook"))
 
 
 async def rotate(visit: PageRequest) -> web.Response:
     """The next secret, on this answer and nowhere else; the one before signs too for a day."""
     response = await visit.run_once("owner_webhook_rotate", webhook_id=visit.path_part("hook"))
-    return visit.show(
-        "notice.html", replace(await _webhook_view(visit), new=notices.secret(response))
-    )
+    return visit.show("notice.html", Record(await _webhook_view(visit), new=response))
 
 
 async def remove(visit: PageRequest) -> web.Response:

@@ -11,8 +11,8 @@ from app import page_context
 from app.operations import OperationRefused
 from app.page import PageRoute
 from app.page_context import PageRequest
-from app.replies import Json
-from app.views import deposit, descriptor, documents, hall, markets
+from app.replies import Json, Record
+from app.views import deposit, descriptor, documents, markets
 from domain.refusals import Refused, refusal
 
 
@@ -22,13 +22,13 @@ async def show_hall(visit: PageRequest) -> web.Response:
     page = await visit.run(
         "hall_list", sort=sort, accepting=accepting, cursor=visit.query("cursor")
     )
-    return visit.show("hall.html", hall.view(page, sort, accepting=accepting))
+    return visit.show("hall.html", Record(page, sort=sort, accepting=accepting))
 
 
 async def show_agent(visit: PageRequest) -> web.Response:
     """One agent's record."""
     response = await visit.run("hall_agent", agent_id=visit.path_part("agent"))
-    return visit.show("hall_agent.html", hall.agent_view(response))
+    return visit.show("hall_agent.html", response)
 
 
 async def show_markets(visit: PageRequest) -> web.Response:

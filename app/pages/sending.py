@@ -11,7 +11,7 @@ from aiohttp import web
 from app.operations import OperationRefused
 from app.page import PageRoute
 from app.page_context import PageRequest
-from app.replies import Json
+from app.replies import Json, Record
 from app.views import act, create, fund, leave, tx
 from app.views.components import sending
 
@@ -103,9 +103,7 @@ async def show_unwind(visit: PageRequest) -> web.Response:
     chain_id = read["mandate"]["chain_id"]
     if data is None:
         is_repeat = visit.query("again") is not None
-        asks = leave.UnwindChoiceView(
-            public_id=visit.path_part("id"), target=target, is_repeat=is_repeat
-        )
+        asks = Record(public_id=visit.path_part("id"), target=target, is_repeat=is_repeat)
         return visit.show("unwind.html", asks, chain_id=chain_id)
     data = data.strip()
     response, refused = await _run_or_refusal(

@@ -22,7 +22,7 @@ async def home(visit: PageRequest) -> web.Response:
         return await front_text(visit)
     if visit.caller is not ANONYMOUS:
         return await mandates.show_mandates(visit)
-    return visit.show("front.html", front.view(await visit.run("hall_proof")))
+    return visit.show("front.html", await visit.run("hall_proof"))
 
 
 def _reads_text(request: web.Request) -> bool:
@@ -33,7 +33,7 @@ def _reads_text(request: web.Request) -> bool:
 
 async def front_text(visit: PageRequest) -> web.Response:
     """The front page as plain text."""
-    view, door = front.view(await visit.run("hall_proof")), await door_is_open(visit.deps)
+    view, door = await visit.run("hall_proof"), await door_is_open(visit.deps)
     return page_context.text(front.plain(view, visit.deps.config.base_url, door=door), "text/plain")
 
 

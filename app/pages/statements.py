@@ -8,6 +8,7 @@ from aiohttp import web
 
 from app.page import PageRoute
 from app.page_context import PageRequest
+from app.replies import Record
 from app.views import statement
 
 
@@ -21,7 +22,7 @@ async def show_statement(visit: PageRequest) -> web.Response:
         cursor=visit.query("cursor"),
     )
     head = await visit.run("mandate_get", public_id=public_id, parts="mandate")
-    view = statement.statement_view(response, head, visit.now)
+    view = statement.view(response, head, visit.now)
     return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
 
 
@@ -30,7 +31,9 @@ async def show_all(visit: PageRequest) -> web.Response:
     response = await visit.run(
         "owner_statement_all", week=visit.query("week"), cursor=visit.query("cursor")
     )
-    return visit.show("statements.html", statement.view_all(response, visit.now))
+    return visit.show(
+        "statements.html", Record(response, week=statement.week(response["period"], visit.now))
+    )
 
 
 PAGES: Final = (

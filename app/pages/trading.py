@@ -12,10 +12,9 @@ from app.operations import OperationRefused
 from app.page import PageRoute
 from app.page_context import PageRequest
 from app.pages.venue_account import json_of, venue_url
-from app.replies import Json
+from app.replies import Json, Record
 from app.views import order, orders
 from app.views import order_history as past_orders
-from app.views.order import OneOrderView
 from domain.times import timestamp
 
 HERE: Final = "/app/orders"
@@ -28,7 +27,7 @@ async def show_orders(visit: PageRequest) -> web.Response:
     return visit.show("orders.html", await _orders_view(visit))
 
 
-async def _orders_view(visit: PageRequest) -> orders.OrdersView:
+async def _orders_view(visit: PageRequest) -> Record:
     return orders.view(
         await visit.run("trade_me"),
         await visit.run("trade_positions"),
@@ -148,7 +147,7 @@ async def _show_order(visit: PageRequest, refused: OperationRefused | None = Non
     return visit.show("order.html", order.refused(view, refused.block), status=refused.status)
 
 
-async def _read(visit: PageRequest) -> OneOrderView:
+async def _read(visit: PageRequest) -> Record:
     row = await visit.run("order_get", order_id=visit.path_part("order"))
     return order.view(row, await _names(visit))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.views.components import refusal, sending
 from app.views.components.recorded import RecordedValueView
 from app.views.components.recorded import view as of_record
@@ -14,7 +14,7 @@ from app.views.components.refusal import RefusalView
 from app.views.components.sending import SendingView
 from app.words.status import Pill, pill
 from app.words.text import _
-from app.words.untrusted_text import AgentName, agent_of
+from app.words.untrusted_text import agent_of
 from domain.money import Usdc
 
 
@@ -106,7 +106,7 @@ class ActionPageView:
     public_id: str
     kind: str
     texts: ActWordsView
-    agent_name: AgentName | None
+    agent_name: Record
     pill: Pill
     vault: str | None
     agent: str | None

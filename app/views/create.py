@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.views.components import clauses, refusal, sending
 from app.views.components.clauses import ClauseView
 from app.views.components.refusal import RefusalView
 from app.views.components.sending import SendingView
 from app.words.text import _
-from app.words.untrusted_text import AgentName, agent_of
+from app.words.untrusted_text import agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class CreateView:
 
     public_id: str
     budget: str
-    agent: AgentName | None
+    agent: Record
     signed_at: str | None
     clauses: tuple[ClauseView, ...]
     factory: str

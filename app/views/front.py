@@ -1,8 +1,6 @@
-"""The front page, for visitors without a session and for readers of plain text."""
+"""The front page, for readers of plain text."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from app.replies import Json
 from app.words import money
@@ -35,37 +33,17 @@ OPEN = "Read how an agent starts, acts and recovers: {base}/wallet/skill.md"
 SHUT = "The door for new agents is shut here at present; the operator opens it."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontView:
-    """Four measured numbers."""
-
-    agents: int
-    mandates_working: int
-    usdc_working: str | None
-    actions_recorded: int
-    as_of: str
-
-
-def view(proof: Json) -> FrontView:
-    """The proof strip."""
-    return FrontView(
-        agents=proof["agents"],
-        mandates_working=proof["mandates_working"],
-        usdc_working=proof["usdc_working"],
-        actions_recorded=proof["actions_recorded"],
-        as_of=proof["as_of"],
-    )
-
-
-def plain(front: FrontView, base_url: str, *, door: bool) -> str:
-    """The page as text, with the steps for an agent; `door`: the bot door is open."""
-    usdc = front.usdc_working
+def plain(proof: Json, base_url: str, *, door: bool) -> str:
+    """The page as text, with the steps for an agent; `proof` of hall_proof, `door`: the bot door is
+    open.
+    """
+    usdc = proof["usdc_working"]
     return TEXT.format(
         base=base_url,
         skill=OPEN.format(base=base_url) if door else SHUT,
-        as_of=front.as_of,
-        agents=front.agents,
-        mandates=front.mandates_working,
+        as_of=proof["as_of"],
+        agents=proof["agents"],
+        mandates=proof["mandates_working"],
         usdc="not known yet" if usdc is None else money.digits(money.micros_of(usdc)),
-        actions=front.actions_recorded,
+        actions=proof["actions_recorded"],
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from app.chart.worth import Drawing
-from app.replies import Json
+from app.replies import Json, Record
 from app.views.components import asks, clauses, meters, recorded, worst
 from app.views.components.asks import AskView
 from app.views.components.clauses import ClauseView
@@ -21,7 +21,7 @@ from app.words import money, notices
 from app.words.status import Pill, pill
 from app.words.steps import RecordLine, lines
 from app.words.text import _
-from app.words.untrusted_text import AgentName, agent_of
+from app.words.untrusted_text import agent_of
 
 LINES_SHOWN = 10
 CLAUSE_NAMES = {
@@ -71,7 +71,7 @@ class MandateView:
     """The whole page."""
 
     public_id: str
-    agent: AgentName | None
+    agent: Record
     agent_id: str | None
     purpose: str
     pill: Pill

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.words import times
 from app.words.status import Pill, pill
 from app.words.text import _
-from app.words.untrusted_text import AgentName, agent_of
+from app.words.untrusted_text import agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingView:
     """A task that only the owner can do."""
 
-    agent: AgentName | None
+    agent: Record
     asks: str | None
     text: str
     href: str
@@ -32,7 +32,7 @@ class CardView:
     amount: str | None
     estimated: bool
     floor: str
-    agent: AgentName | None
+    agent: Record
     purpose: str
     pending: int
 

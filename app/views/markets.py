@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.words.chains import chain_name
 from app.words.status import Pill
 from app.words.text import _
@@ -28,42 +27,20 @@ HOLDERS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarketView:
-    """A market; `address` is its contract, `listed_names` its symbols or hosts."""
-
-    id: str
-    name: str
-    pill: Pill
-    kind: str
-    by: str
-    chain: str
-    address: str | None
-    listed_names: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MarketsView:
-    """All of them."""
-
-    markets: tuple[MarketView, ...]
-
-
-def _market(row: Json, names: Mapping[int, str]) -> MarketView:
+def _market(row: Json, names: Mapping[int, str]) -> Record:
+    """A market with its contract, and the symbols or hosts that it is about."""
     target, by = row["target"], row["enforced_by"]
-    name = target.get("symbols") or target.get("hosts") or ()
-    return MarketView(
-        id=row["id"],
-        name=row["name"],
+    return Record(
+        row,
         pill=STATUS[row["status"]],
         kind=KINDS.get(row["kind"], row["kind"]),
         by=HOLDERS.get(by, by),
         chain="" if row["chain_id"] is None else chain_name(names, row["chain_id"]),
         address=target.get("address"),
-        listed_names=", ".join(name),
+        listed_names=", ".join(target.get("symbols") or target.get("hosts") or ()),
     )
 
 
-def view(raw: Json, names: Mapping[int, str]) -> MarketsView:
-    """`raw` of markets_list; `names` of the networks."""
-    return MarketsView(markets=tuple(_market(row, names) for row in raw["items"]))
+def view(raw: Json, names: Mapping[int, str]) -> tuple[Record, ...]:
+    """`raw` of markets_list."""
+    return tuple(_market(row, names) for row in raw["items"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.views.components import clauses, worst
 from app.views.components import refusal as refusals
 from app.views.components.clauses import ClauseView
@@ -13,7 +13,7 @@ from app.views.components.refusal import RefusalView
 from app.views.components.worst import WorstView
 from app.words.fields import FIELDS, plain_value
 from app.words.text import _
-from app.words.untrusted_text import AgentName, agent_of
+from app.words.untrusted_text import agent_of
 
 ASKING, AT_STOP = 6, 7
 
@@ -36,7 +36,7 @@ class ReviewView:
 
     public_id: str
     budget: str
-    agent: AgentName | None
+    agent: Record
     open_board: bool
     purpose: str
     signed: bool

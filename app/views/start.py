@@ -92,7 +92,7 @@ def _value(term: str, value: object) -> str:
         return percent(value) or ""
     if isinstance(value, Mapping):
         return percent(int(value["bps"])) or ""
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         name = (v if isinstance(v, str) else str(v.get("label") or v["kind"]) for v in value)
         return ", ".join(name)
     if term == "horizon_days":

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
 from markupsafe import Markup
 
-from app.replies import Json
+from app.replies import Json, Record
 from domain.text import NAME_MAX, escape_unfit
 
 LONGEST: Final = 2_000
@@ -49,31 +48,26 @@ def plain(text: str | None, limit: int = LONGEST) -> str:
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentName:
-    """The owner's name of an agent, and its id, which no user can choose."""
-
-    name: str
-    agent_id: str
-
-
-def agent_of(row: Json) -> AgentName | None:
-    """The agent of a mandate, or of an approval item; None where it names none."""
-    if row["agent_id"] is None:
-        return None
-    return AgentName(row["agent_name"] or "", row["agent_id"])
+def agent_of(row: Json) -> Record:
+    """The agent of a mandate, or of an approval item: the owner's name of it, and its id, which no
+    user can choose; None where it names none.
+    """
+    return Record(agent_id=row["agent_id"], name=row["agent_name"])
 
 
-def with_name(agent_id: str, names: Mapping[str, str]) -> AgentName:
+def with_name(agent_id: str, names: Mapping[str, str]) -> Record:
     """An agent by its id; `names` of those that are known."""
-    return AgentName(names.get(agent_id, ""), agent_id)
+    return Record(agent_id=agent_id, name=names.get(agent_id, ""))
 
 
-def agent_label(agent: AgentName | None, default: str = "") -> Markup | str:
-    """An agent's name with its id beside it: two agents can have one name."""
-    if agent is None:
+def agent_label(agent: Json | None, default: str = "") -> Markup | str:
+    """An agent's name with its id beside it: two agents can have one name. `agent`: an agent, or
+    the row of a mandate or an approval, which may name none.
+    """
+    if agent is None or agent["agent_id"] is None:
         return default
-    return _NAMED % (quote_untrusted(agent.name, NAME_MAX), agent.agent_id)
+    name = agent["name"] if "name" in agent else agent["agent_name"]
+    return _NAMED % (quote_untrusted(name or "", NAME_MAX), agent["agent_id"])
 
 
 @lru_cache(KEPT)

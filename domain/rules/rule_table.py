@@ -137,7 +137,7 @@ AGENT: Final = MandateRule(
     code="agent_mismatch",
     clause=ClauseKey.YOUR_FLOORS,
     text="Only the agent of the terms acts",
-    broken="An action of somebody else than the agent",
+    broken="An action that the agent did not make",
     after=(After(4, _EXECUTED, targets.done_by_other),),
 )
 REPEAT: Final = MandateRule(

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from app.views.agents import NUMBERS
-from app.views.components import policy_log
+from app.words import policy
 from app.words.steps import TITLES
 from domain.agents.policy import JSON_FIELDS, Policy, PolicyFields
 from domain.ledger.events.chain_events import CHAIN_EVENTS, ChainEvent
@@ -48,7 +48,7 @@ def test_a_field_of_a_policy_is_kept_taken_and_answered() -> None:
 
 def test_the_form_of_a_policy_has_every_field_for_what_it_leaves_out_is_unset() -> None:
     shown = {*NUMBERS, *JSON_FIELDS, "accepts_mandates"}
-    assert shown == named(PolicyFields) == set(policy_log.FIELDS)
+    assert shown == named(PolicyFields) == set(policy.FIELDS)
 
 
 @pytest.mark.parametrize(

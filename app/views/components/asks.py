@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.words import money, notices, times
 from app.words.status import Pill, approval_pill
 from app.words.text import _
-from app.words.untrusted_text import AgentName, agent_of
+from app.words.untrusted_text import agent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class AskView:
 
     approval_id: str
     href: str
-    agent: AgentName | None
+    agent: Record
     amount: str
     pill: Pill
     pending: bool

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.replies import Json
+from app.replies import Json, thaw
 from app.words.text import _
 
 STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "record": "mark"}
@@ -70,7 +70,7 @@ def _call(raw: Json) -> TransactionView:
     return TransactionView(
         to=call["to"],
         function=decoded.get("function") or decoded.get("selector") or "",
-        args=tuple(str(a) for a in decoded.get("args") or ()),
+        args=tuple(str(thaw(a)) for a in decoded.get("args") or ()),
         data=call["data"],
     )
 
