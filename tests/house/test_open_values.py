@@ -28,7 +28,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "tools": (22, 3),
     "skill": (0, 0),
     "http_shim": (0, 0),
-    "app": (1, 1),  # the records that templates read
+    "app": (1, 1),
     "server": (4, 3),
     "devtools": (11, 14),
 }

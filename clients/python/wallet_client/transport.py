@@ -71,10 +71,10 @@ class Transport:
         async with self._http.request(
             verb, self._base + path, params=params, json=sent, headers=headers
         ) as reply:
-            body = await reply.read()
+            raw = await reply.read()
             if reply.status >= 400:
-                raise Refused(reply.status, models.Refusal.model_validate_json(body))
-            return answer.model_validate_json(body)
+                raise Refused(reply.status, models.Refusal.model_validate_json(raw))
+            return answer.model_validate_json(raw)
 
 
 def _text(value: Any) -> str:
