@@ -24,6 +24,8 @@ def view(order: Json, names: Mapping[str, str]) -> Record:
         title=order_title(order),
         pill=pill,
         message=message,
+        # Without the time of the last look: it moves on each, and the page does not show it.
+        venue=order["venue"] and Record(status=order["venue"]["status"]),
         moving=status in MOVING,
         tif_words=TIFS[order["tif"]],
         book_name=names.get(order["book"] or "", ""),

@@ -16,6 +16,7 @@ TYPED: Final = (
     "product", "side", "type", "amount", "unit", "limit_px", "tif", "slippage_bps", "reduce_only",
     "book", "why",
 )  # fmt: skip
+OFFERED: Final = ("product", "mark_px", "status")
 UNSIGNED: Final = ("awaiting_owner", "awaiting_signature")
 EMPTY: Final[Mapping[str, str]] = dict.fromkeys(TYPED, "") | {
     "side": "buy",
@@ -65,7 +66,12 @@ def _ticket(me: Json, products: Json, books: Mapping[str, str]) -> Record:
         mode=me["mode"],
         network=me["network"] if me["mode"] == "live" else products["network"],
         typed=Record(EMPTY),
-        offered=tuple(p for p in products["products"] if p["status"] != "delisted"),
+        # What the list shows of each alone: the rest of a market moves all the time.
+        offered=tuple(
+            Record({n: p[n] for n in OFFERED})
+            for p in products["products"]
+            if p["status"] != "delisted"
+        ),
         books=tuple(books.items()),
         stale=products["stale"],
     )

@@ -54,7 +54,7 @@ def _result(
     check, refused = before.check(snapshot, request), None
     if not (check.ok or before.waits):
         detail = {**check.detail, "clause": int(rule.clause)}
-        if before.tells_rest:
+        if before.names_remaining:
             check = replace(check, remaining=remaining(snapshot).as_json())
         refused = check.refuse(rule.refusal, snapshot, detail)
     ok = None if check.ok and before.needs_vault and snapshot.unread else check.ok

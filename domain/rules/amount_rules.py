@@ -20,7 +20,7 @@ from domain.rules.caps import (
     spent_on,
 )
 from domain.rules.mark_policy import recorded_value
-from domain.rules.rule import ActionRequest, Deed, Numbers, OrderCheck, RuleCheck
+from domain.rules.rule import ActionRequest, JudgedRow, Numbers, OrderCheck, RuleCheck
 from domain.rules.snapshot import MandateSnapshot
 from domain.rules.valuation import cash, floor_now, worth
 from domain.rules.venue_exposure import below_venue_line, venue_result
@@ -40,12 +40,12 @@ def within_cap(snapshot: MandateSnapshot, request: ActionRequest | OrderCheck) -
     return RuleCheck(request.amount <= cap, raw, {"bound_by": bound_by})
 
 
-def above_cap(deed: Deed) -> Numbers | None:
+def above_cap(judged: JudgedRow) -> Numbers | None:
     """An action above the cap per action, of mandate or policy, the one that binds."""
-    cap, by = per_tx_cap(deed.snapshot)
-    if deed.requested_amount <= cap or deed.vault_enforces(by):
+    cap, by = per_tx_cap(judged.snapshot)
+    if judged.requested_amount <= cap or judged.vault_enforces(by):
         return None
-    return Numbers(str(cap), None, str(deed.requested_amount), by)
+    return Numbers(str(cap), None, str(judged.requested_amount), by)
 
 
 # -- the cap per day
@@ -88,13 +88,13 @@ def order_within_day(snapshot: MandateSnapshot, order: OrderCheck) -> RuleCheck:
     )
 
 
-def above_day(deed: Deed) -> Numbers | None:
+def above_day(judged: JudgedRow) -> Numbers | None:
     """A claim above what is left of its UTC day."""
-    day, cap = day_of(deed.at), daily_cap(deed.snapshot)
-    used = spent_on(deed.snapshot, day) + pending_on(deed.snapshot, day)
-    if not deed.spent or used + deed.spent <= cap:
+    day, cap = day_of(judged.at), daily_cap(judged.snapshot)
+    used = spent_on(judged.snapshot, day) + pending_on(judged.snapshot, day)
+    if not judged.spent or used + judged.spent <= cap:
         return None
-    return Numbers(str(cap), str(used), str(deed.spent))
+    return Numbers(str(cap), str(used), str(judged.spent))
 
 
 # -- budget and cash
@@ -115,26 +115,26 @@ def _cash_fits(snapshot: MandateSnapshot, request: ActionRequest) -> bool:
     return available is None or request.amount <= available
 
 
-def above_budget(deed: Deed) -> Numbers | None:
+def above_budget(judged: JudgedRow) -> Numbers | None:
     """An action above the whole budget, of mandate or policy, the one that binds."""
-    limit, by = budget(deed.snapshot)
-    if deed.spent <= limit or deed.vault_enforces(by):
+    limit, by = budget(judged.snapshot)
+    if judged.spent <= limit or judged.vault_enforces(by):
         return None
-    return Numbers(str(limit), None, str(deed.spent), by)
+    return Numbers(str(limit), None, str(judged.spent), by)
 
 
-def above_cash(deed: Deed) -> Numbers | None:
+def above_cash(judged: JudgedRow) -> Numbers | None:
     """Spend above the vault's cash, for a report without a transaction, which no chain row checks;
     what is above the whole budget is told of as that.
     """
-    statement, available = deed.event.content.body, cash(deed.snapshot)
-    if not deed.spent or deed.event.tx_hash is not None or available is None:
+    statement, available = judged.event.content.body, cash(judged.snapshot)
+    if not judged.spent or judged.event.tx_hash is not None or available is None:
         return None
     if isinstance(statement, AgentStatement) and statement.notional:
         return None
-    if deed.spent <= available or deed.spent > budget(deed.snapshot)[0]:
+    if judged.spent <= available or judged.spent > budget(judged.snapshot)[0]:
         return None
-    return Numbers(str(available), None, str(deed.spent))
+    return Numbers(str(available), None, str(judged.spent))
 
 
 # -- the stop line
@@ -169,12 +169,12 @@ def order_within_line(snapshot: MandateSnapshot, order: OrderCheck) -> RuleCheck
     return RuleCheck(False, {"worth": text(total_worth), "floor": str(floor_now(snapshot))})
 
 
-def below_line(deed: Deed) -> Numbers | None:
+def below_line(judged: JudgedRow) -> Numbers | None:
     """Spend below the floor."""
-    at, floor = worth(deed.snapshot), floor_now(deed.snapshot)
-    if not deed.spent or at is None or not deed.snapshot.measured.deposits or at >= floor:
+    at, floor = worth(judged.snapshot), floor_now(judged.snapshot)
+    if not judged.spent or at is None or not judged.snapshot.measured.deposits or at >= floor:
         return None
-    return Numbers(str(floor), text(at), str(deed.spent))
+    return Numbers(str(floor), text(at), str(judged.spent))
 
 
 # -- approval
@@ -200,43 +200,43 @@ def approved(snapshot: MandateSnapshot, request: ActionRequest) -> RuleCheck:
     return RuleCheck(is_approved or not asks_owner(snapshot, request.amount), raw)
 
 
-def unapproved(deed: Deed) -> Numbers | None:
+def unapproved(judged: JudgedRow) -> Numbers | None:
     """An action above the approval amount that no approved item covers."""
-    snapshot = deed.snapshot
-    if snapshot.mandate.approvals_on_chain and deed.called is not None:
+    snapshot = judged.snapshot
+    if snapshot.mandate.approvals_on_chain and judged.called is not None:
         return None  # the vault took it, so it had the owner's signature
-    if not asks_owner(snapshot, deed.requested_amount) or _is_covered(deed):
+    if not asks_owner(snapshot, judged.requested_amount) or _is_covered(judged):
         return None
     asked_above = text(snapshot.mandate.approval_above_usdc)
-    return Numbers(asked_above, None, str(deed.requested_amount))
+    return Numbers(asked_above, None, str(judged.requested_amount))
 
 
-def _is_covered(deed: Deed) -> bool:
+def _is_covered(judged: JudgedRow) -> bool:
     """True where an item that the owner approved covers the action; one that an earlier execution
     used does not.
 
     An agent's report of an executed call gets the verdict of the chain's row, which used the item
     up.
     """
-    if deed.event.reported_by is Reporter.AGENT and deed.twin is not None:
-        return APPROVAL_MISSING not in deed.twin.violation_codes
+    if judged.event.reported_by is Reporter.AGENT and judged.twin is not None:
+        return APPROVAL_MISSING not in judged.twin.violation_codes
     # Calldata that was handed out before an item ran out may be sent as long as its reservation
     # lasts.
-    grace = timedelta(seconds=deed.snapshot.config.reservation_s)
+    grace = timedelta(seconds=judged.snapshot.config.reservation_s)
     return any(
-        item.status == "approved" and deed.at < item.expires_at + grace and _covers(item, deed)
-        for item in deed.snapshot.approvals
+        item.status == "approved" and judged.at < item.expires_at + grace and _covers(item, judged)
+        for item in judged.snapshot.approvals
     )
 
 
-def _covers(item: Approval, deed: Deed) -> bool:
-    if deed.called is not None:
-        return _is_of(item, deed.called)
-    target = deed.target
+def _covers(item: Approval, judged: JudgedRow) -> bool:
+    if judged.called is not None:
+        return _is_of(item, judged.called)
+    target = judged.target
     for name, value in (("address", target.address), ("selector", target.selector)):
         if value and value.lower() != str(item.target.get(name) or "").lower():
             return False
-    return item.approve_amount_usdc >= deed.requested_amount
+    return item.approve_amount_usdc >= judged.requested_amount
 
 
 def _is_of(item: Approval, called: Executed) -> bool:

@@ -89,7 +89,7 @@ class Before:
 
     `bar`: its place among what bars every action; None for what hangs on the action.
     `needs_vault`: the record can show that it fails, only the vault that it holds.
-    `tells_rest`: its refusal names the largest action that is possible instead.
+    `names_remaining`: its refusal names the largest action that is possible instead.
     `waits`: what fails waits for the owner and is not refused.
     """
 
@@ -97,7 +97,7 @@ class Before:
     check: Callable[[MandateSnapshot, ActionRequest], RuleCheck]
     bar: int | None = None
     needs_vault: bool = False
-    tells_rest: bool = False
+    names_remaining: bool = False
     waits: bool = False
 
 
@@ -105,14 +105,14 @@ class Row(Enum):
     """The forms of a row, as it is judged."""
 
     FACT = auto()  # by chain or house, of no action
-    WORD = auto()  # by the agent, of no action
+    STATEMENT = auto()  # by the agent, of no action
     REPEAT = auto()  # by the agent, of a transaction that it has reported before
     CLAIM = auto()  # by the agent, of an action that no chain row has
     EXECUTED = auto()  # an execution of the vault: the chain's row, or the agent's of the same
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class JudgedRow:
     """A row as it is judged, and the mandate as it stood before it; with the chain's figures and
     time where a chain row has it.
 
@@ -159,7 +159,7 @@ class After:
 
     place: int
     rows: frozenset[Row]
-    judge: Callable[[Deed], Numbers | None]
+    judge: Callable[[JudgedRow], Numbers | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,9 @@ from domain.mandates.mandate import ClauseKey
 from domain.rules import amount_rules as amounts
 from domain.rules import status_rules as status
 from domain.rules import target_rules as targets
-from domain.rules.rule import After, Before, Deed, MandateRule, Numbers, Row
+from domain.rules.rule import After, Before, JudgedRow, MandateRule, Numbers, Row
 
-_REPORTS: Final = frozenset({Row.WORD, Row.REPEAT, Row.CLAIM})
+_REPORTS: Final = frozenset({Row.STATEMENT, Row.REPEAT, Row.CLAIM})
 _CLAIMS: Final = frozenset({Row.CLAIM})
 # The rules that the vault does not enforce; chain.md says which those are.
 _EXECUTED: Final = frozenset({Row.EXECUTED})
@@ -23,7 +23,7 @@ PER_ACTION: Final = MandateRule(
     broken="An action above the per-action limit",
     holds="Within the per-action limit (clause 2)",
     fails="Above the per-action limit (clause 2): the vault would refuse it",
-    before=Before(6, amounts.within_cap, tells_rest=True),
+    before=Before(6, amounts.within_cap, names_remaining=True),
     order=amounts.within_cap,
     after=(After(7, _CLAIMS | _EXECUTED, amounts.above_cap),),
 )
@@ -34,7 +34,7 @@ PER_DAY: Final = MandateRule(
     broken="More in a day than the day limit",
     holds="Within what is left today (clause 3)",
     fails="More than is left today (clause 3): the vault would refuse it before 00:00 UTC",
-    before=Before(7, amounts.within_day, needs_vault=True, tells_rest=True),
+    before=Before(7, amounts.within_day, needs_vault=True, names_remaining=True),
     order=amounts.order_within_day,
     after=(After(9, _CLAIMS, amounts.above_day),),
 )
@@ -45,7 +45,7 @@ BUDGET: Final = MandateRule(
     broken="More than the budget",
     holds="The vault has the cash for it",
     fails="The vault has not the cash for it",
-    before=Before(8, amounts.within_cash, needs_vault=True, tells_rest=True),
+    before=Before(8, amounts.within_cash, needs_vault=True, names_remaining=True),
     after=(
         After(8, _CLAIMS | _EXECUTED, amounts.above_budget),
         After(10, _CLAIMS, amounts.above_cash),
@@ -61,8 +61,8 @@ TARGET: Final = MandateRule(
     before=Before(5, targets.listed),
     order=targets.order_listed,
     after=(
-        After(13, _CLAIMS, targets.told_unlisted),
-        After(13, frozenset({Row.FACT, Row.WORD, Row.REPEAT}), targets.read_elsewhere),
+        After(13, _CLAIMS, targets.claimed_unlisted),
+        After(13, frozenset({Row.FACT, Row.STATEMENT, Row.REPEAT}), targets.paid_unlisted),
     ),
 )
 STOPPED: Final = MandateRule(
@@ -75,7 +75,10 @@ STOPPED: Final = MandateRule(
     quiet=True,
     before=Before(2, status.not_stopped, bar=1, needs_vault=True),
     order=status.not_stopped,
-    after=(After(3, _REPORTS, status.told_after_stop), After(3, _EXECUTED, status.done_after_stop)),
+    after=(
+        After(3, _REPORTS, status.reported_after_stop),
+        After(3, _EXECUTED, status.executed_after_stop),
+    ),
 )
 ENDED: Final = MandateRule(
     code="mandate_ended",
@@ -99,7 +102,7 @@ PAUSED: Final = MandateRule(
     quiet=True,
     before=Before(3, status.not_paused, bar=4, needs_vault=True),
     order=status.not_paused,
-    after=(After(6, _REPORTS, status.told_while_paused),),
+    after=(After(6, _REPORTS, status.reported_while_paused),),
 )
 ACCEPTED: Final = MandateRule(
     code="not_accepted",
@@ -138,14 +141,14 @@ AGENT: Final = MandateRule(
     clause=ClauseKey.YOUR_FLOORS,
     text="Only the agent of the terms acts",
     broken="An action that the agent did not make",
-    after=(After(4, _EXECUTED, targets.done_by_other),),
+    after=(After(4, _EXECUTED, targets.executed_by_other),),
 )
 REPEAT: Final = MandateRule(
     code="duplicate_tx",
     clause=ClauseKey.YOUR_FLOORS,
     text="One report a transaction",
     broken="One transaction reported twice",
-    after=(After(1, frozenset({Row.REPEAT}), targets.told_again),),
+    after=(After(1, frozenset({Row.REPEAT}), targets.reported_again),),
 )
 
 RULES: Final = (
@@ -167,7 +170,7 @@ BARS: Final = sorted(
 _JUDGEMENTS: Final = sorted(
     ((rule, after) for rule in RULES for after in rule.after), key=lambda pair: pair[1].place
 )
-JUDGED: Final[Mapping[Row, Sequence[tuple[MandateRule, Callable[[Deed], Numbers | None]]]]] = {
+JUDGED: Final[Mapping[Row, Sequence[tuple[MandateRule, Callable[[JudgedRow], Numbers | None]]]]] = {
     row: [(rule, after.judge) for rule, after in _JUDGEMENTS if row in after.rows] for row in Row
 }
 

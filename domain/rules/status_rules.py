@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Final
 
 from domain.mandates.mandate import Status
-from domain.rules.rule import Deed, Numbers, RuleCheck
+from domain.rules.rule import JudgedRow, Numbers, RuleCheck
 from domain.rules.snapshot import MandateSnapshot, moment
 from domain.times import timestamp, written_time
 
@@ -39,38 +39,38 @@ def not_ended(snapshot: MandateSnapshot, _: object) -> RuleCheck:
     return RuleCheck(not has_ended, {"ends_at": written_time(ends) if ends else None})
 
 
-def before_acceptance(deed: Deed) -> Numbers | None:
+def before_acceptance(judged: JudgedRow) -> Numbers | None:
     """A report before the acceptance, or an execution by the time of its block."""
-    accepted = deed.snapshot.mandate.accepted_at
-    if accepted is None or (deed.called and deed.at < accepted - CLOCKS_APART):
+    accepted = judged.snapshot.mandate.accepted_at
+    if accepted is None or (judged.called and judged.at < accepted - CLOCKS_APART):
         return Numbers()
     return None
 
 
-def told_after_stop(deed: Deed) -> Numbers | None:
+def reported_after_stop(judged: JudgedRow) -> Numbers | None:
     """A report on a closed mandate."""
-    return _of_kind(deed) if deed.snapshot.mandate.status in CLOSED else None
+    return _of_kind(judged) if judged.snapshot.mandate.status in CLOSED else None
 
 
-def done_after_stop(deed: Deed) -> Numbers | None:
+def executed_after_stop(judged: JudgedRow) -> Numbers | None:
     """An execution after a stop that only the record has."""
-    stopped = deed.snapshot.state.record_stop
-    return _of_kind(deed) if stopped is not None and deed.at > stopped else None
+    stopped = judged.snapshot.state.record_stop
+    return _of_kind(judged) if stopped is not None and judged.at > stopped else None
 
 
-def told_while_paused(deed: Deed) -> Numbers | None:
+def reported_while_paused(judged: JudgedRow) -> Numbers | None:
     """A report on a mandate that is paused, and not closed."""
-    mandate = deed.snapshot.mandate
-    return _of_kind(deed) if mandate.paused and mandate.status not in CLOSED else None
+    mandate = judged.snapshot.mandate
+    return _of_kind(judged) if mandate.paused and mandate.status not in CLOSED else None
 
 
-def _of_kind(deed: Deed) -> Numbers:
-    return Numbers(attempted=deed.event.kind.value)
+def _of_kind(judged: JudgedRow) -> Numbers:
+    return Numbers(attempted=judged.event.kind.value)
 
 
-def after_end(deed: Deed) -> Numbers | None:
+def after_end(judged: JudgedRow) -> Numbers | None:
     """A report of an action after the end."""
-    ends = deed.snapshot.mandate.ends_at
-    if ends is None or deed.at < ends:
+    ends = judged.snapshot.mandate.ends_at
+    if ends is None or judged.at < ends:
         return None
-    return Numbers(timestamp(ends), None, timestamp(deed.at))
+    return Numbers(timestamp(ends), None, timestamp(judged.at))

@@ -10,7 +10,7 @@ from domain.ledger.events.payloads import CallTarget, PaidFee
 from domain.mandates.mandate import Mandate
 from domain.mandates.targets import NOT_LISTED, TargetMismatch
 from domain.next_steps import AGENT, NextStep
-from domain.rules.rule import ActionRequest, Deed, Numbers, OrderCheck, RuleCheck
+from domain.rules.rule import ActionRequest, JudgedRow, Numbers, OrderCheck, RuleCheck
 from domain.rules.snapshot import MandateSnapshot
 from domain.rules.venue_exposure import may_trade
 from domain.trading.venue_values import VENUE
@@ -61,11 +61,11 @@ def unlisted_product(product: str) -> Mapping[str, object]:
     return {"target": VENUE, "selector": product, "why": NOT_LISTED}
 
 
-def told_unlisted(deed: Deed) -> Numbers | None:
+def claimed_unlisted(judged: JudgedRow) -> Numbers | None:
     """A claim that names a target which is none of the terms'; one that names none breaks
     nothing.
     """
-    mandate, target = deed.snapshot.mandate, deed.target
+    mandate, target = judged.snapshot.mandate, judged.target
     if target.address:
         vault = mandate.vault_address
         is_own = vault is not None and target.address.lower() == vault.lower()
@@ -122,11 +122,11 @@ def ordered(mandate: Mandate, target: CallTarget) -> bool:
     )
 
 
-def read_elsewhere(deed: Deed) -> Numbers | None:
+def paid_unlisted(judged: JudgedRow) -> Numbers | None:
     """A paid read at a host of none of the terms' x402 entries; an entry without hosts takes
     any.
     """
-    fee = deed.event.content.body
+    fee = judged.event.content.body
     if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
         return None
     resource = fee.resource
@@ -137,7 +137,7 @@ def read_elsewhere(deed: Deed) -> Numbers | None:
         hosts = set() if at is None else {at.hostname, f"{at.hostname}:{port}"}
     except ValueError:
         hosts = set()
-    entries = [t for t in deed.snapshot.mandate.allowed_targets if t.kind == "x402"]
+    entries = [t for t in judged.snapshot.mandate.allowed_targets if t.kind == "x402"]
     if any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries):
         return None
     return Numbers(attempted={"resource": resource[:NAME_CHARS]})
@@ -146,15 +146,15 @@ def read_elsewhere(deed: Deed) -> Numbers | None:
 # -- the agent, and the transaction
 
 
-def done_by_other(deed: Deed) -> Numbers | None:
+def executed_by_other(judged: JudgedRow) -> Numbers | None:
     """An execution by another agent than the record's: an open mandate may be given to another."""
-    own = deed.snapshot.mandate.agent_address
-    actor = deed.called.agent if deed.called else None
+    own = judged.snapshot.mandate.agent_address
+    actor = judged.called.agent if judged.called else None
     if actor is None or own is None or actor.lower() == own.lower():
         return None
     return Numbers(own, None, actor[:NAME_CHARS])
 
 
-def told_again(deed: Deed) -> Numbers:
+def reported_again(judged: JudgedRow) -> Numbers:
     """A second report of one transaction."""
-    return Numbers(attempted=deed.event.tx_hash)
+    return Numbers(attempted=judged.event.tx_hash)

@@ -12,7 +12,7 @@ from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.events.pairing import partner
 from domain.ledger.events.payloads import AgentStatement, Executed
 from domain.money import ZERO, Usdc
-from domain.rules.rule import Deed, MandateRule, Numbers, Row
+from domain.rules.rule import JudgedRow, MandateRule, Numbers, Row
 from domain.rules.rule_table import JUDGED
 from domain.rules.snapshot import MandateSnapshot
 
@@ -64,9 +64,9 @@ def violations(
         requested = max(spent, called.approved) if spent else ZERO
     elif row is Row.EXECUTED:
         return []  # unwinding is what a closed vault is for
-    deed = Deed(snapshot, event, source.occurred_at, spent, requested, called, twin)
-    judged = ((rule, judge(deed)) for rule, judge in JUDGED[row])
-    return [BrokenRule(rule, numbers) for rule, numbers in judged if numbers is not None]
+    judged = JudgedRow(snapshot, event, source.occurred_at, spent, requested, called, twin)
+    verdicts = ((rule, judge(judged)) for rule, judge in JUDGED[row])
+    return [BrokenRule(rule, numbers) for rule, numbers in verdicts if numbers is not None]
 
 
 def _row(event: NewEvent, same_tx: Sequence[Event]) -> tuple[Row, Event | None]:
@@ -77,7 +77,7 @@ def _row(event: NewEvent, same_tx: Sequence[Event]) -> tuple[Row, Event | None]:
     if _repeats(event, same_tx):
         return Row.REPEAT, None
     if not acts:
-        return Row.WORD, None
+        return Row.STATEMENT, None
     twin = partner(event, same_tx)
     return (Row.CLAIM if twin is None else Row.EXECUTED), twin
 

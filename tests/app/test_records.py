@@ -9,6 +9,7 @@ from jinja2 import UndefinedError
 
 from app.replies import Record, freeze, thaw
 from app.templates import ENV
+from app.views import order, orders
 
 REPLY = {"items": [{"id": "m_1", "update": None}], "more": {"cursor": "x"}}
 
@@ -53,3 +54,26 @@ def test_in_a_template_a_field_hides_a_method_and_an_unknown_field_is_an_error()
     ):
         with pytest.raises(UndefinedError):
             ENV.from_string(text).render(r=record)
+
+
+def test_a_page_keeps_its_version_while_only_what_it_does_not_show_has_moved() -> None:
+    market = {"product": "BTC", "mark_px": "64000", "status": "open", "bid_px": "63999"}
+    me = {"mode": "paper", "network": "testnet"}
+
+    def ticket(bid: str) -> str:
+        products = {"network": "testnet", "products": [market | {"bid_px": bid}], "stale": False}
+        return repr(orders._ticket(freeze(me), freeze(products), {}))
+
+    assert ticket("63999") == ticket("63990")
+    fields = dict.fromkeys(("book", "partial", "size", "product", "order_id", "why"), None) | {
+        "status": "resting",
+        "side": "buy",
+        "tif": "gtc",
+        "prepared_by": {"kind": "owner", "id": "u_1"},
+    }
+
+    def page(checked_at: str, status: str = "open") -> str:
+        seen = {"oid": 1, "status": status, "checked_at": checked_at}
+        return repr(order.view(freeze(fields | {"venue": seen}), {}))
+
+    assert page("12:00") == page("12:01") != page("12:01", "filled")
