@@ -118,7 +118,7 @@ def where_from(deps: Deps, request: web.Request) -> str | None:
 
 
 def _peer(request: web.Request) -> str | None:
-    peer = request.transport.get_extra_info("peername") if request.transport else None
+    peer = request.get_extra_info("peername")
     return peer[0] if peer else None
 
 

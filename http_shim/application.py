@@ -15,10 +15,11 @@ from aiohttp import web
 
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
+from domain.settings import Config
 from http_shim import service_routes
 from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise, is_probe
 from http_shim.admission import expected as _expected
-from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge
+from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge, read_body
 from http_shim.event_stream import LedgerStream, LedgerStreamHub
 from http_shim.identity import KEY_HEADER, idempotency_key, identify, request_id
 from http_shim.json_body import MAX_BODY, aside, parsed
@@ -98,36 +99,26 @@ def build(
     app = _beginning(deps)
     # The constructor still takes a router, and warns that it will not.
     app._router = app[FRONT] = Admitting(app[DEPS], cookie)
-    deps = app[DEPS]
-    cache, hub = ResponseCache(), LedgerStreamHub(deps)
+    cache, hub = ResponseCache(), LedgerStreamHub(app[DEPS])
     app[HUB], app[DOCUMENT] = hub, Document(operations, deps.config.base_url)
     app[GAUGES] += [hub.gauges, app[FRONT].gauges]
     app.on_shutdown.append(hub.leave)
     app.cleanup_ctx.append(hub.lifespan)
+    add_route = app.router.add_route
     # The router tries them in turn: what an agent sends again and again comes first.
     for op in sorted(operations, key=lambda o: o.idempotency is None):
         for each in op.routes:
-            _add(app, each, _way(each, cache, hub))
-    app.add_routes(
-        [
-            web.get("/wallet/door", _door(operations)),
-            web.get("/wallet/skill.md", _skill(operations)),
-            web.get("/wallet/mcp-tools", _tools(operations)),
-            *service_routes.routes(operations),
-            *screens,
-        ]
-    )
+            way = _streamed(each, hub) if op.streams else _route(each)
+            way = _relayed(each, way, cache) if op.is_relay else way
+            method, path = each.route or ("", "")
+            add_route(method, path, way, name=op.name, expect_handler=_expected)
+    app.add_routes([*_door(operations), *service_routes.routes(operations), *screens])
     if mcp is not None:
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)
         for name, (method, path) in MCP_ROUTES.items():
-            app.router.add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
+            add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
     return app
-
-
-def _add(app: web.Application, op: Operation, way: Handler) -> None:
-    if op.route is not None:
-        app.router.add_route(*op.route, way, name=op.name, expect_handler=_expected)
 
 
 def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
@@ -145,16 +136,12 @@ def _beginning(deps: Deps) -> web.Application:
     """The parts that every application has: one shape for errors, health, figures."""
     app = web.Application(middlewares=[error_middleware], client_max_size=MAX_BODY)
     metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
-    app[DEPS] = replace(deps, watch=metrics)
-    app[METRICS], app[GAUGES], app[READY] = metrics, [], Readiness(deps)
+    app[DEPS], ready = replace(deps, watch=metrics), Readiness(deps)
+    app[METRICS], app[GAUGES], app[READY] = metrics, [], ready
     app[LEAVING] = asyncio.Event()
     app.on_response_prepare.append(add_headers)
-    app.on_cleanup.append(_let_go)
+    app.on_cleanup.append(ready.close)
     return app
-
-
-async def _let_go(app: web.Application) -> None:
-    await app[READY].close()
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -178,46 +165,43 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
     """One shape for every error, one line in the log; it names the route, never what was sent."""
     request[REQUEST_ID] = request_id = _request_id(request)
     with log_context(request=request_id, **mandate_of(request.match_info)):
-        return await timing_middleware(request, handler)
+        started = time.perf_counter()
+        try:
+            if TURNED_AWAY in request:
+                raise request[TURNED_AWAY]
+            response = await handler(request)
+        except Exception as error:
+            response = _answered(error, request)
+            # Its frames refer to the request, and that to whatever turned it away: the two, and a
+            # body of 256 kB, would be there until the collector comes.
+            error.__traceback__ = None
+        spent = time.perf_counter() - started
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource else "other"
+        request.app[METRICS].count(request.method, route, response.status, spent)
+        if is_probe(request):
+            if number := request.app[FRONT].probed.count():
+                probes = "%d probes of health since this was last said, the last answered %d"
+                log.info(probes, number, response.status)
+        elif is_noise(request, response.status):
+            if number := request.app[FRONT].limited.count():
+                log.info("%d refusals of strangers since this was last said", number)
+            if response.status == 429:
+                # A flood that waits for each answer before it asks again becomes a slow one.
+                await asyncio.sleep(STRANGER_PAUSE_S)
+        else:
+            _log_request(request, route, response.status, spent)
+        return response
 
 
-async def timing_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Measure a request, and make the one error block of whatever its handler raises."""
-    started = time.perf_counter()
-    try:
-        if TURNED_AWAY in request:
-            raise request[TURNED_AWAY]
-        response = await handler(request)
-    except Exception as error:
-        response = _answered(error, request)
-        # Its frames refer to the request, and that to whatever turned it away: the two, and a body
-        # of 256 kB, would be there until the collector comes.
-        error.__traceback__ = None
-    spent = time.perf_counter() - started
-    resource = request.match_info.route.resource
-    route = resource.canonical if resource else "other"
-    request.app[METRICS].count(request.method, route, response.status, spent)
-    if is_probe(request):
-        if number := request.app[FRONT].probed.count():
-            probes = "%d probes of health since this was last said, the last answered %d"
-            log.info(probes, number, response.status)
-        return response
-    if is_noise(request, response.status):
-        if number := request.app[FRONT].limited.count():
-            log.info("%d refusals of strangers since this was last said", number)
-        if response.status == 429:
-            # A flood that waits for each answer before it asks again becomes a slow one.
-            await asyncio.sleep(STRANGER_PAUSE_S)
-        return response
-    ms = round(spent * 1_000, 1)
-    raw = {"method": request.method, "route": route, "status": response.status, "ms": ms}
-    # A quick read that succeeds is counted in the metrics; at the usual level it has no line, as an
-    # agent that asks for its limits 50 times a second would write most of the log.
-    quick_read = request.method in READS and response.status < 400 and spent < SLOW_S
-    log.log(
-        logging.DEBUG if quick_read else logging.INFO, "%s %s %s %.1fms", *raw.values(), extra=raw
-    )
-    return response
+def _log_request(request: web.Request, route: str, status: int, spent: float) -> None:
+    """A quick read that succeeds is counted in the metrics; at the usual level it has no line, as
+    an agent that asks for its limits 50 times a second would write most of the log.
+    """
+    raw = {"method": request.method, "route": route, "status": status, "ms": round(spent * 1e3, 1)}
+    quick_read = request.method in READS and status < 400 and spent < SLOW_S
+    level = logging.DEBUG if quick_read else logging.INFO
+    log.log(level, "%s %s %s %.1fms", *raw.values(), extra=raw)
 
 
 def _answered(error: Exception, request: web.Request) -> web.Response:
@@ -228,11 +212,11 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
     if refused is None:
         log.error("the request failed", exc_info=error)
         refused = Refused(refusal("internal"))
-    request.app[METRICS].refused(refused.code, _operation(request))
+    # The operation or page behind a request; "" where the router found none.
+    request.app[METRICS].refused(refused.code, request.match_info.route.name or "")
     # Whoever was found out already is told the steps that are theirs.
     role = request.get(CALLER, ANONYMOUS).role
-    reply = refused_reply(refused, request.app[DEPS].clock.now(), role)
-    response = answer(reply)
+    response = answer(refused_reply(refused, request.app[DEPS].clock.now(), role))
     if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = ",".join(sorted(error.allowed_methods))
     if isinstance(error, UNREAD):
@@ -242,104 +226,89 @@ def _answered(error: Exception, request: web.Request) -> web.Response:
     return response
 
 
-def _operation(request: web.Request) -> str:
-    """The operation or page behind a request; "" where the router found none."""
-    return request.match_info.route.name or ""
-
-
 def _as_refused(error: Exception) -> Refused | None:
     """The refusal of an error of the router, the parser or the body reader; None for a fault of
     this service.
     """
-    if isinstance(error, Refused):
-        return error
-    if isinstance(error, Unavailable):
-        log.warning("the database: %s", error.why)
-        return unavailable(error)
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        return Refused(refusal("method_not_allowed", method=error.method))
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return Refused(refusal("body_too_large", limit=MAX_BODY))
-    if isinstance(error, web.HTTPNotFound):
-        return Refused(refusal("not_found", what="route", next=(INDEX, SKILL)))
-    if isinstance(error, web.HTTPException):
-        return invalid("request", error.reason)
-    if isinstance(error, web.RequestPayloadError):
-        return invalid("body", "it does not arrive as it was announced")
+    match error:
+        case Refused():
+            return error
+        case Unavailable():
+            log.warning("the database: %s", error.why)
+            return unavailable(error)
+        case web.HTTPMethodNotAllowed():
+            return Refused(refusal("method_not_allowed", method=error.method))
+        case web.HTTPRequestEntityTooLarge():
+            return Refused(refusal("body_too_large", limit=MAX_BODY))
+        case web.HTTPNotFound():
+            return Refused(refusal("not_found", what="route", next=(INDEX, SKILL)))
+        case web.HTTPException():
+            return invalid("request", error.reason)
+        case web.RequestPayloadError():
+            return invalid("body", "it does not arrive as it was announced")
     return None
 
 
 def _route(op: Operation) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
-        deps, asker = request.app[DEPS], request[ASKER]
         if op.sessions_only and KEY_HEADER in request.headers:
             raise Refused(refusal("forbidden", why="an agent key is never an owner here"))
-        caller = await _caller(op, request)
-        arguments = await _arguments(op, request)
-        key = idempotency_key(request.headers)
-        address, prepaid_cost = asker.address, asker.prepaid_cost
-        return answer(
-            await run(
-                op, deps, caller, arguments, key=key, address=address, prepaid_cost=prepaid_cost
-            )
-        )
+        caller, arguments = await _caller(op, request), await _arguments(op, request)
+        return answer(await _reply(op, request, caller, arguments))
 
     return handle
+
+
+async def _reply(
+    op: Operation, request: web.Request, caller: Caller, arguments: dict[str, object]
+) -> OperationResult:
+    asker, key = request[ASKER], None if op.streams else idempotency_key(request.headers)
+    address, cost = asker.address, asker.prepaid_cost
+    deps = request.app[DEPS]
+    return await run(op, deps, caller, arguments, key=key, address=address, prepaid_cost=cost)
 
 
 async def _caller(op: Operation, request: web.Request) -> Caller:
     """The caller of a request; a key that is presumed to be good is looked up, unless the call does
     it.
     """
-    deps, asker = request.app[DEPS], request[ASKER]
+    asker = request[ASKER]
     caller = asker.require_caller()
     if caller.from_cache and op.read_set is None:
-        caller = await identify(deps, request.headers, address=asker.address)
+        caller = await identify(request.app[DEPS], request.headers, address=asker.address)
     request[CALLER] = caller
     return caller
-
-
-def _way(op: Operation, cache: ResponseCache, hub: LedgerStreamHub) -> Handler:
-    if op.streams:
-        return _streamed(op, hub)
-    return _relayed(op, cache) if op.is_relay else _route(op)
 
 
 def _streamed(op: Operation, hub: LedgerStreamHub) -> Handler:
     """A route whose answer says where a stream begins, which then follows."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        deps, asker = request.app[DEPS], request[ASKER]
-        caller = await _caller(op, request)
-        arguments = await _arguments(op, request)
+        caller, arguments = await _caller(op, request), await _arguments(op, request)
         last = request.headers.getall("Last-Event-ID", [])
         if len(last) > 1:
             raise invalid("last_event_id", "given twice")
         # Who resumes repeats the address it began with, and says in the header how far it came.
         arguments |= {"last_event_id": last[0]} if last else {}
-        address, prepaid_cost = asker.address, asker.prepaid_cost
-        reply = await run(op, deps, caller, arguments, address=address, prepaid_cost=prepaid_cost)
+        reply = await _reply(op, request, caller, arguments)
         if reply.refused:
             return answer(reply)
         public_id, start = str(reply.body["public_id"]), str(reply.body["id"])
-        stream = LedgerStream(deps, hub, request, public_id, int(start.partition(".")[0]))
-        return await stream.run(caller, start)
+        return await LedgerStream(hub, request, public_id, start).run(caller)
 
     return handle
 
 
-def _relayed(op: Operation, cache: ResponseCache) -> Handler:
+def _relayed(op: Operation, whole: Handler, cache: ResponseCache) -> Handler:
     """A route whose fresh answers are the same for all callers: written once, and counted each
     time.
     """
-    whole = _route(op)
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        deps = request.app[DEPS]
+        deps, asker = request.app[DEPS], request[ASKER]
         now = deps.clock.now()
         cached = cache.get(request, now)
         if cached is not None:
-            asker = request[ASKER]
             charge_call(deps, ANONYMOUS, asker.address, op, now, prepaid_cost=asker.prepaid_cost)
             return cached
         response = await whole(request)
@@ -370,68 +339,42 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
     return {**query, **body, **path}
 
 
-async def _awaited(request: web.Request) -> bytes:
-    try:
-        async with asyncio.timeout(BODY_S):
-            return await request.read()
-    except TimeoutError:
-        raise web.RequestPayloadError("late") from None
-
-
 async def _body(request: web.Request) -> dict[str, object]:
     if request.content_length is not None and request.content_length > MAX_BODY:
         raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    if request.content.is_eof():  # it came with the head, and nothing is waited for
-        raw = await request.read()
-    else:
-        raw = await _awaited(request)
-    if len(raw) > MAX_BODY:
-        raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    if (
-        raw.strip()
-        and "Content-Type" in request.headers
-        and request.content_type != "application/json"
-    ):
+    # What came with the head is not waited for.
+    raw = await (request.read() if request.content.is_eof() else read_body(request, BODY_S))
+    has_type = "Content-Type" in request.headers
+    if raw.strip() and has_type and request.content_type != "application/json":
         raise invalid("content-type", "application/json is needed")
     return await aside(parsed, raw)
 
 
-# -- the door
-# -------------------------------------------------------------------------------------------------
+def _door(operations: Sequence[Operation]) -> list[web.RouteDef]:
+    """The routes of the bot door, which has a switch."""
 
+    def behind(make: Callable[[web.Request, Config], web.Response]) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            deps = request.app[DEPS]
+            if not await door_is_open(deps):
+                raise Refused(refusal("door_off"))
+            return make(request, deps.config)
 
-def _behind_door(make: Callable[[Deps], web.Response]) -> Handler:
-    async def handle(request: web.Request) -> web.StreamResponse:
-        deps = request.app[DEPS]
-        if not await door_is_open(deps):
-            raise Refused(refusal("door_off"))
-        return make(deps)
+        return handle
 
-    return handle
+    def door(_: web.Request, config: Config) -> web.Response:
+        body, headers = text.door_body(operations, config), {"X-Wallet-Door": "mandate"}
+        return answer(OperationResult(402, body, headers))
 
+    def skill(_: web.Request, config: Config) -> web.Response:
+        return web.Response(text=text.skill_md(operations, config), content_type="text/markdown")
 
-def _door(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(
-        lambda d: answer(
-            OperationResult(402, text.door_body(operations, d.config), {"X-Wallet-Door": "mandate"})
-        )
-    )
-
-
-def _skill(operations: Sequence[Operation]) -> Handler:
-    return _behind_door(
-        lambda d: web.Response(
-            text=text.skill_md(operations, d.config), content_type="text/markdown"
-        )
-    )
-
-
-def _tools(operations: Sequence[Operation]) -> Handler:
-    async def handle(request: web.Request) -> web.StreamResponse:
+    def tools(request: web.Request, _: Config) -> web.Response:
         names = request.query.get("names")
-        listing = _behind_door(
-            lambda d: answer(OperationResult(200, text.tool_list(operations, names)))
-        )
-        return await listing(request)
+        return answer(OperationResult(200, text.tool_list(operations, names)))
 
-    return handle
+    return [
+        web.get("/wallet/door", behind(door)),
+        web.get("/wallet/skill.md", behind(skill)),
+        web.get("/wallet/mcp-tools", behind(tools)),
+    ]

@@ -10,9 +10,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from domain.refusals import Refused, refusal
 from http_shim.admission import ASKER
-from http_shim.json_body import MAX_BODY
 from http_shim.principal import STATE
 
 log = logging.getLogger("wallet.http")
@@ -39,19 +37,25 @@ class AsgiBridge:
 
         Errors: RuntimeError where the application does not start.
         """
-        inbox: asyncio.Queue[Message] = asyncio.Queue()
-        outbox: asyncio.Queue[Message] = asyncio.Queue()
+        inbox, outbox = asyncio.Queue[Message](), asyncio.Queue[Message]()
         scope: Message = {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}
         running = asyncio.ensure_future(self._app(scope, inbox.get, outbox.put))
+        ended = {"type": "ended", "message": "the application ended during its lifespan"}
+        running.add_done_callback(lambda _: outbox.put_nowait(ended))
+
+        async def step(name: str) -> None:
+            await inbox.put({"type": f"lifespan.{name}"})
+            message = await outbox.get()
+            if message["type"] != f"lifespan.{name}.complete":
+                if running.done():
+                    running.result()
+                raise RuntimeError(str(message.get("message", "the application did not start")))
+
         try:
-            await inbox.put({"type": "lifespan.startup"})
-            await _expect(running, outbox, "lifespan.startup.complete")
+            await step("startup")
             yield
-            await inbox.put({"type": "lifespan.shutdown"})
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(
-                    _expect(running, outbox, "lifespan.shutdown.complete"), LIFESPAN_S
-                )
+                await asyncio.wait_for(step("shutdown"), LIFESPAN_S)
                 await asyncio.wait_for(asyncio.shield(running), LIFESPAN_S)
         finally:
             if not running.done():
@@ -67,43 +71,35 @@ class AsgiBridge:
         """
         asker = request.get(ASKER)
         limited = asker is not None and asker.limited is not None
-        try:
-            async with asyncio.timeout(LIMITED_S if limited else BODY_S):
-                body = await request.read() if request.can_read_body else b""
-        except TimeoutError:
-            raise web.RequestPayloadError("late") from None
-        except web.HTTPRequestEntityTooLarge:
-            raise Refused(refusal("body_too_large", limit=MAX_BODY)) from None
+        patience = LIMITED_S if limited else BODY_S
+        body = await read_body(request, patience) if request.can_read_body else b""
         call = _Call(request, body)
         try:
             await self._app(call.scope(), call.receive, call.send)
         except Exception:
-            if call.response is None and not call.gone():
-                raise
-            if not call.gone():
+            if not is_gone(request):
+                if call.response is None:
+                    raise
                 log.exception("the application failed in the middle of its answer")
         finally:
             call.done.set()
         return call.answer()
 
 
-async def _expect(
-    running: asyncio.Future[None], outbox: asyncio.Queue[Message], kinds: str
-) -> None:
-    message = asyncio.ensure_future(outbox.get())
+async def read_body(request: web.Request, patience_s: float) -> bytes:
+    """The body, which has so long to arrive. Errors: those of aiohttp; RequestPayloadError for one
+    that is late.
+    """
     try:
-        waiting: set[asyncio.Future[Any]] = {message, running}
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if not message.done():
-            running.result()
-            raise RuntimeError("the application ended during its lifespan")
-        if message.result()["type"] != kinds:
-            raise RuntimeError(
-                str(message.result().get("message", "the application did not start"))
-            )
-    finally:
-        message.cancel()
-        await asyncio.gather(message, return_exceptions=True)
+        async with asyncio.timeout(patience_s):
+            return await request.read()
+    except TimeoutError:
+        raise web.RequestPayloadError("late") from None
+
+
+def is_gone(request: web.Request) -> bool:
+    """True once the client has closed the connection."""
+    return request.transport is None or request.transport.is_closing()
 
 
 class _Call:
@@ -116,9 +112,7 @@ class _Call:
 
     def scope(self) -> Message:
         request = self.request
-        transport = request.transport
-        peer = transport.get_extra_info("peername") if transport else None
-        local = transport.get_extra_info("sockname") if transport else None
+        peer, local = request.get_extra_info("peername"), request.get_extra_info("sockname")
         path, _, query = request.raw_path.partition("?")
         asker = request.get(ASKER)
         return {
@@ -139,11 +133,6 @@ class _Call:
             "state": {} if asker is None else {STATE: asker},
         }
 
-    def gone(self) -> bool:
-        """True once the client has closed the connection."""
-        transport = self.request.transport
-        return transport is None or transport.is_closing()
-
     async def receive(self) -> Message:
         """Give the body once, then wait for the end; by polling, as aiohttp has no event for a
         disconnect.
@@ -151,41 +140,34 @@ class _Call:
         if not self._read:
             self._read = True
             return {"type": "http.request", "body": self._body, "more_body": False}
-        while not self.done.is_set() and not self.gone():
+        while not self.done.is_set() and not is_gone(self.request):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.done.wait(), POLL_S)
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer; waits while the client's buffer is full."""
-        if self.gone():
+        if is_gone(self.request):
             return
         with contextlib.suppress(ConnectionResetError):
             if message["type"] == "http.response.start":
-                await self._start(message)
+                if self.response is not None:
+                    raise RuntimeError("the application answered twice")
+                self.response = web.StreamResponse(status=message["status"])
+                for name, value in message.get("headers", ()):
+                    self.response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+                await self.response.prepare(self.request)
             elif self.response is not None:
-                await self._part(self.response, message)
-
-    async def _start(self, message: Message) -> None:
-        if self.response is not None:
-            raise RuntimeError("the application answered twice")
-        response = web.StreamResponse(status=message["status"])
-        for name, value in message.get("headers", ()):
-            response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
-        self.response = response
-        await response.prepare(self.request)
-
-    async def _part(self, response: web.StreamResponse, message: Message) -> None:
-        if message.get("body") and self.request.method != "HEAD":
-            await response.write(message["body"])
-        if not message.get("more_body", False):
-            self._whole = True
-            await response.write_eof()
+                if message.get("body") and self.request.method != "HEAD":
+                    await self.response.write(message["body"])
+                if not message.get("more_body", False):
+                    self._whole = True
+                    await self.response.write_eof()
 
     def answer(self) -> web.StreamResponse:
         """The response object for aiohttp; its bytes are on their way already."""
         if self.response is None:
-            if self.gone():
+            if is_gone(self.request):
                 return web.Response(status=499)
             raise RuntimeError("the application did not answer")
         if not self._whole and self.request.transport is not None:

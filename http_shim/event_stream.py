@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from aiohttp import web
@@ -21,10 +22,10 @@ from domain.ledger.events.event import Event
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.refusals import Refused, refusal
 from domain.shares import holder_to_displace
+from http_shim.asgi_bridge import is_gone
 from http_shim.identity import identify
 from storage.feed.ledger_feed import FeedEntry, LedgerFeed
 from storage.repositories.event_row import event_of
-from storage.unit_of_work import UnitOfWork
 from tools.context.access import visible_mandate
 from tools.context.render_cache import KEPT
 from tools.mandates.reads.ledger_stream import row_id
@@ -49,23 +50,21 @@ _READ_ROWS: Final = NextStep(
 )
 
 
+@dataclass(slots=True, eq=False)
 class Listener:
     """One open stream. What the hub offers waits in a bounded queue."""
 
-    __slots__ = ("_request", "caller", "ending", "live", "moved", "rows")
-
-    def __init__(self, caller: Caller, request: web.Request) -> None:
-        self.caller, self._request = caller, request
-        self.rows: deque[tuple[int, bytes]] = deque()
-        self.moved = asyncio.Event()
-        self.live = False
-        self.ending: str | None = None
+    caller: Caller
+    request: web.Request
+    rows: deque[tuple[int, bytes]] = field(default_factory=deque)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    live: bool = False
+    ending: str | None = None
 
     @property
     def gone(self) -> bool:
         """True where the client is; a stream learns it when it next writes."""
-        transport = self._request.transport
-        return transport is None or transport.is_closing()
+        return is_gone(self.request)
 
     def offer(self, seq: int, chunk: bytes) -> None:
         """Take a row; one that does not keep up ends. Before it is live it reads the ledger."""
@@ -87,14 +86,12 @@ class LedgerStreamHub:
     """Follows the tail once, and offers each row to those who listen to its mandate."""
 
     def __init__(self, deps: Deps):
-        self._deps = deps
-        self.tail = LedgerFeed(deps.store.url)
-        self._of: dict[str, set[Listener]] = {}
-        self._callers: dict[str, set[Listener]] = {}
+        self.deps, self.tail = deps, LedgerFeed(deps.store.url)
+        self._of: defaultdict[str, set[Listener]] = defaultdict(set)
+
         self._tasks: list[asyncio.Task[None]] = []
         self._ready = asyncio.Event()
-        self._closed = False
-        self.rows_sent = 0
+        self._closed, self.rows_sent = False, 0
 
     @property
     def listening(self) -> int:
@@ -125,9 +122,8 @@ class LedgerStreamHub:
         self._end_all("leaving")
 
     def _end_all(self, reason: str) -> None:
-        for listeners in self._of.values():
-            for listener in listeners:
-                listener.end(reason)
+        for listener in self._every():
+            listener.end(reason)
 
     async def _follow(self) -> None:
         while True:
@@ -150,7 +146,7 @@ class LedgerStreamHub:
         if not listeners:
             return
         event = event_of(entry.row)
-        chunk = _row(event.seq, entry.row["row_hash"], encoded(KEPT.row(event)))
+        chunk = _row(event, entry.row["row_hash"])
         self.rows_sent += len(listeners)
         for listener in tuple(listeners):
             listener.offer(event.seq, chunk)
@@ -158,57 +154,50 @@ class LedgerStreamHub:
     @contextmanager
     def listener(self, caller: Caller, public_id: str, request: web.Request) -> Iterator[Listener]:
         """Be one of those who listen. Errors: `rate_limited` where too many do."""
-        who, config = caller.user_id or "", self._deps.config
-        own = self._callers.setdefault(who, set())
-        for left in [x for x in own if x.gone]:
+        config = self.deps.config
+        own = [x for x in self._every() if x.caller.user_id == caller.user_id]
+        for left in (x for x in own if x.gone):
             left.end("gone")
-            own.discard(left)
-        if len(own) >= config.streams_per_caller:
-            why = f"{len(own)} streams of yours are open, which is as many as there can be."
-            raise Refused(
-                refusal("rate_limited", why=why, retry_safe=False, next=(_CLOSE, _READ_ROWS))
-            )
+        count = sum(not x.gone for x in own)
+        if count >= config.streams_per_caller:
+            why = f"{count} streams of yours are open, which is as many as there can be."
+            steps = (_CLOSE, _READ_ROWS)
+            raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=steps))
         if self.listening >= config.streams_most:
             self._make_room(caller)
         listener = Listener(caller, request)
         if self._closed:
             listener.end("leaving")
-        own.add(listener)
-        self._of.setdefault(public_id, set()).add(listener)
+        self._of[public_id].add(listener)
         try:
             yield listener
         finally:
-            own.discard(listener)
-            if not own and self._callers.get(who) is own:
-                del self._callers[who]
             self._of[public_id].discard(listener)
             if not self._of[public_id]:
                 del self._of[public_id]
 
+    def _every(self) -> list[Listener]:
+        return [x for listeners in self._of.values() for x in listeners]
+
     def _open(self) -> list[Listener]:
-        every = (x for listeners in self._callers.values() for x in listeners)
-        return [x for x in every if x.ending is None]
+        return [x for x in self._every() if x.ending is None]
 
     def _make_room(self, caller: Caller) -> None:
         """End a stream of the owner who has the most, or of the caller who has the most of this
         one's. Errors: `rate_limited` where no other has more than this one.
         """
-        every = self._open()
-        loser = holder_to_displace(Counter(_owner(x.caller) for x in every), _owner(caller))
-        theirs = [x for x in every if _owner(x.caller) == (loser or _owner(caller))]
+        every, owner = self._open(), _owner(caller)
+        loser = holder_to_displace(Counter(_owner(x.caller) for x in every), owner)
+        theirs = [x for x in every if _owner(x.caller) == (loser or owner)]
         users = Counter(x.caller.user_id or "" for x in theirs)
-        user = (
-            holder_to_displace(users, caller.user_id or "")
-            if loser is None
-            else max(users, key=lambda name: users[name])
-        )
-        for listener in theirs:
-            if listener.caller.user_id == user:
-                listener.end("full")
-                return
-        # They end when their listeners leave, at a time that nobody knows.
-        why = "Too many streams are open."
-        raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_READ_ROWS,)))
+        most = users.most_common(1)[0][0] if loser else None
+        user = most if loser else holder_to_displace(users, caller.user_id or "")
+        first = next((x for x in theirs if x.caller.user_id == user), None)
+        if first is None:
+            # They end when their listeners leave, at a time that nobody knows.
+            why = "Too many streams are open."
+            raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=(_READ_ROWS,)))
+        first.end("full")
 
     async def ready(self) -> None:
         """Wait until every row that is still to come will be offered."""
@@ -220,34 +209,34 @@ def _owner(caller: Caller) -> str:
     return caller.owner_id or caller.user_id or ""
 
 
-def _row(seq: int, row_hash: str, data: bytes) -> bytes:
-    return b"id: %s\nevent: row\ndata: %s\n\n" % (row_id(seq, row_hash).encode(), data)
+def _row(event: Event, row_hash: str) -> bytes:
+    name, data = row_id(event.seq, row_hash).encode(), encoded(KEPT.row(event))
+    return b"id: %s\nevent: row\ndata: %s\n\n" % (name, data)
 
 
 class LedgerStream:
-    """One request's stream, from its first byte to its last."""
+    """One request's stream behind the row `start`, from its first byte to its last."""
 
-    def __init__(
-        self, deps: Deps, hub: LedgerStreamHub, request: web.Request, public_id: str, seq: int
-    ):
-        self._deps, self._hub, self._request = deps, hub, request
-        self._public_id, self._sent = public_id, seq
+    def __init__(self, hub: LedgerStreamHub, request: web.Request, public_id: str, start: str):
+        self._hub, self._store, self._request = hub, hub.deps.store, request
+        self._public_id, self._start, self._sent = public_id, start, int(start.partition(".")[0])
         self._response = web.StreamResponse(headers=HEADERS)
 
-    async def run(self, caller: Caller, start: str) -> web.StreamResponse:
+    async def run(self, caller: Caller) -> web.StreamResponse:
         """Pour until the client goes, falls behind, or may no longer see the mandate."""
         with self._hub.listener(caller, self._public_id, self._request) as listener:
             await self._response.prepare(self._request)
             try:
-                hello = b"retry: 3000\nid: %s\nevent: open\ndata: {}\n\n" % start.encode()
-                await self._write(hello)
+                start = self._start.encode()
+                await self._write(b"retry: 3000\nid: %s\nevent: open\ndata: {}\n\n" % start)
                 await self._hub.ready()
                 await self._catch_up()
                 listener.live = True
                 await self._catch_up()
                 await self._pour(listener)
             except (TimeoutError, ConnectionError):
-                self._abort()
+                if self._request.transport is not None:
+                    self._request.transport.abort()
         return self._response
 
     async def _pour(self, listener: Listener) -> None:
@@ -287,22 +276,21 @@ class LedgerStream:
     async def _catch_up(self) -> None:
         """Send what the ledger has behind the last row that was sent."""
         while True:
-            rows = await self._deps.store.read(self._behind)
+            rows = await self._store.read(
+                lambda uow: uow.ledger.hashed_behind(self._public_id, self._sent, PAGE)
+            )
             for event, row_hash in rows:
-                await self._write(_row(event.seq, row_hash, encoded(KEPT.row(event))))
+                await self._write(_row(event, row_hash))
                 self._sent = event.seq
             if len(rows) < PAGE:
                 return
             await asyncio.sleep(0)
 
-    def _behind(self, uow: UnitOfWork) -> list[tuple[Event, str]]:
-        return uow.ledger.hashed_behind(self._public_id, self._sent, PAGE)
-
     async def _still_allowed(self) -> bool:
         """A key that was revoked, a session that is over, a mandate that changed hands."""
         try:
-            caller = await identify(self._deps, self._request.headers)
-            await self._deps.store.read(lambda uow: visible_mandate(uow, caller, self._public_id))
+            caller = await identify(self._hub.deps, self._request.headers)
+            await self._store.read(lambda uow: visible_mandate(uow, caller, self._public_id))
         except Refused:
             return False
         return True
@@ -311,7 +299,3 @@ class LedgerStream:
         if chunk:
             async with asyncio.timeout(WRITE_S):
                 await self._response.write(chunk)
-
-    def _abort(self) -> None:
-        if self._request.transport is not None:
-            self._request.transport.abort()

@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeVar
 
 from anyio import to_thread
@@ -48,33 +48,21 @@ def _no_constant(name: str) -> Any:
     raise invalid("body", f"{name} is not a number of JSON")
 
 
-def _number(text: str) -> float | Decimal:
+def _number(text: str, *, any_size: bool = False) -> float | Decimal:
     """A number with a point or an exponent: exact, and as every reader of JSON has it where that
-    tells the same and no more decimals than an amount has.
+    tells the same and no more decimals than an amount has. `any_size`: another check refuses what
+    is beyond the numbers of JSON's readers.
     """
     value, exact = float(text), Decimal(text)
-    if _beyond(value, exact):
+    beyond = not math.isfinite(value) or (value == 0 and exact != 0)
+    if beyond and not any_size:
         raise invalid("body", f"{text[:20]} is beyond the numbers of JSON's readers")
-    return value if _told_by(value, exact) else exact
-
-
-def _beyond(value: float, exact: Decimal) -> bool:
-    return not math.isfinite(value) or (value == 0 and exact != 0)
-
-
-def _told_by(value: float, exact: Decimal) -> bool:
     last = exact.as_tuple().exponent
-    return isinstance(last, int) and -last <= DECIMALS and Decimal(repr(value)) == exact
+    exactly = isinstance(last, int) and -last <= DECIMALS and Decimal(repr(value)) == exact
+    return value if beyond or exactly else exact
 
 
-def _any_number(text: str) -> float | Decimal:
-    """Parse a number of any size, where another check refuses what is beyond the numbers of JSON's
-    readers.
-    """
-    value, exact = float(text), Decimal(text)
-    return value if _beyond(value, exact) or _told_by(value, exact) else exact
-
-
+_any_number: Final = partial(_number, any_size=True)
 # `json.loads` makes one of these for each text.
 _STRICT: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_number

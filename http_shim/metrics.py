@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Final
 
@@ -35,92 +36,54 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = own = CollectorRegistry()
-        ProcessCollector(registry=own)
-        Info("wallet_build", "This version.", registry=own).info(
-            {"version": version("mandate-wallet")}
-        )
-        self._requests = Counter(
-            "wallet_requests", "Answered requests.", ("method", "route", "status"), registry=own
-        )
-        self._request_seconds = Summary(
-            "wallet_request_seconds", "Time spent in requests.", ("route",), registry=own
-        )
-        self._operations = Histogram(
-            "wallet_operation_seconds",
-            "Time from a call of an operation to its reply.",
-            ("operation", "surface", "outcome"),
-            buckets=_SECONDS,
-            registry=own,
-        )
-        # Looking a label set up costs more than counting.
-        self._counted: dict[tuple[str, str, int], tuple[Counter, Summary]] = {}
-        self._called: dict[tuple[str, str, str], Histogram] = {}
-        self._refusals = Counter(
-            "wallet_refusals", "Refusals, by code.", ("code", "operation"), registry=own
-        )
-        self.malformed = Counter(
-            "wallet_malformed", "Requests that are no well-formed HTTP.", registry=own
-        )
-        self._beside_calls(own)
 
-    def _beside_calls(self, own: CollectorRegistry) -> None:
-        """Periodic work, the loop, the database."""
-        self._work = Histogram(
-            "wallet_work_seconds",
-            "Time of a round of periodic work: readers, keepers, roll-ups.",
-            ("work", "outcome"),
-            buckets=_SECONDS,
-            registry=own,
-        )
-        self._well_at = Gauge(
-            "wallet_work_succeeded_timestamp_seconds",
-            "When a round of the work last went well.",
-            ("work",),
-            registry=own,
-        )
-        self.loop_lag = Histogram(
-            "wallet_loop_lag_seconds",
-            "How much later than due the event loop woke up.",
-            buckets=_LAGS,
-            registry=own,
-        )
-        self.store_seconds = Histogram(
-            "wallet_store_seconds",
-            "Time from handing work to the database to its answer, waiting included.",
-            ("kind",),
-            buckets=_SECONDS,
-            registry=own,
-        )
-        self.store_queue = Gauge(
-            "wallet_store_queue",
-            "Work that waits for the database or runs.",
-            ("kind",),
-            registry=own,
-        )
-        self.store_unavailable = Counter(
-            "wallet_store_unavailable",
-            "Work that the database did not answer.",
-            ("kind",),
-            registry=own,
-        )
-        self.batch = Histogram(
-            "wallet_store_batch",
-            "Writes that were committed together.",
-            buckets=_BATCHES,
-            registry=own,
-        )
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, labels, registry=own)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(name, text, labels, registry=own)
+
+        def histogram(
+            name: str, text: str, *labels: str, buckets: Sequence[float] = _SECONDS
+        ) -> Histogram:
+            return Histogram(name, text, labels, buckets=buckets, registry=own)
+
+        ProcessCollector(registry=own)
+        build = {"version": version("mandate-wallet")}
+        Info("wallet_build", "This version.", registry=own).info(build)
+        requests = counter("wallet_requests", "Answered requests.", "method", "route", "status")
+        text = "Time spent in requests."
+        seconds = Summary("wallet_request_seconds", text, ("route",), registry=own)
+        text, labels = "Time from a call of an operation to its reply.", ("operation", "surface")
+        operations = histogram("wallet_operation_seconds", text, *labels, "outcome")
+        # Looking a label set up costs more than counting.
+        self._request = cache(lambda *of: (requests.labels(*of), seconds.labels(of[1])))
+        self._call = cache(operations.labels)
+        self._refusals = counter("wallet_refusals", "Refusals, by code.", "code", "operation")
+        text = "Requests that are no well-formed HTTP."
+        self.malformed = counter("wallet_malformed", text)
+        # Beside the calls: periodic work, the loop, the database.
+        text = "Time of a round of periodic work: readers, keepers, roll-ups."
+        self._work = histogram("wallet_work_seconds", text, "work", "outcome")
+        text = "When a round of the work last went well."
+        self._well_at = gauge("wallet_work_succeeded_timestamp_seconds", text, "work")
+        text = "How much later than due the event loop woke up."
+        self.loop_lag = histogram("wallet_loop_lag_seconds", text, buckets=_LAGS)
+        text = "Time from handing work to the database to its answer, waiting included."
+        self.store_seconds = histogram("wallet_store_seconds", text, "kind")
+        text = "Work that waits for the database or runs."
+        self.store_queue = gauge("wallet_store_queue", text, "kind")
+        text = "Work that the database did not answer."
+        self.store_unavailable = counter("wallet_store_unavailable", text, "kind")
+        text = "Writes that were committed together."
+        self.batch = histogram("wallet_store_batch", text, buckets=_BATCHES)
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; seconds as measured."""
         known = method if method in METHODS else "other"
-        counted = self._counted.get((known, route, status))
-        if counted is None:
-            counted = self._counted[known, route, status] = (
-                self._requests.labels(known, route, status),
-                self._request_seconds.labels(route),
-            )
-        counted[0].inc()
-        counted[1].observe(seconds)
+        number, time = self._request(known, route, str(status))
+        number.inc()
+        time.observe(seconds)
 
     def refused(self, code: str, operation: str) -> None:
         """Count a refusal that no operation gave; `operation` is "" where none was found."""
@@ -129,11 +92,7 @@ class Metrics:
     def called(self, operation: str, surface: str, code: str | None, micros: int) -> None:
         """Count an operation's reply, and its refusal."""
         outcome = "ok" if code is None else "failed" if code == "internal" else "refused"
-        labels = (operation, surface, outcome)
-        counted = self._called.get(labels)
-        if counted is None:
-            counted = self._called[labels] = self._operations.labels(*labels)
-        counted.observe(micros / 1_000_000)
+        self._call(operation, surface, outcome).observe(micros / 1_000_000)
         if code is not None:
             self._refusals.labels(code, operation).inc()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
+from domain.agents.policy import JSON_FIELDS
 from domain.reads.notices import NOTICE_DATA, NOTICE_KINDS
 from domain.refusals import REFUSALS
 from tools.model.json_schema import refusal_example, refusal_schema, takes_schema
@@ -40,18 +41,11 @@ OPEN: Final[Mapping[str, str]] = {
     "RevertTold.args": "arguments of the error that another contract reverted with",
     "ExplainedCall.args[]": "decoded arguments of the call that the agent wants to make",
     "StagedLog.args": "decoded arguments of a log",
-    "PolicyOut.assets": "the owner's own JSON",
-    "PolicyOut.venues": "the owner's own JSON",
-    "PolicyOut.networks": "the owner's own JSON",
-    "PolicyOut.stop_conditions": "the owner's own JSON",
-    "PolicyOut.hold_ratio": "the owner's own JSON",
-    "PolicyOut.auto_vs_approval": "the owner's own JSON",
-    "PolicyFields.assets": "the owner's own JSON",
-    "PolicyFields.venues": "the owner's own JSON",
-    "PolicyFields.networks": "the owner's own JSON",
-    "PolicyFields.stop_conditions": "the owner's own JSON",
-    "PolicyFields.hold_ratio": "the owner's own JSON",
-    "PolicyFields.auto_vs_approval": "the owner's own JSON",
+    **{
+        f"{model}.{name}": "the owner's own JSON"
+        for model in ("PolicyOut", "PolicyFields")
+        for name in JSON_FIELDS
+    },
     "FieldChange.from": "the owner's own JSON, as it was",
     "FieldChange.to": "the owner's own JSON, as it became",
     "Sponsored.result": "a paymaster's answer (ERC-7677), passed on",
@@ -70,22 +64,30 @@ OPEN: Final[Mapping[str, str]] = {
 POSTED: Final = " By POST for what is longer than the 16 KiB of a request line."
 
 
-def _event(names: Sequence[str], data: Schema) -> Schema:
+TEXT: Final[Schema] = {"type": "string"}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _closed(required: Sequence[str] = (), /, **properties: Schema) -> Schema:
     return {
         "type": "object",
-        "properties": {
-            "event": {"type": "string", "enum": list(names)},
-            "id": {"type": "string"},
-            "retry": {"type": "integer"},
-            "data": {
-                "type": "string",
-                "contentMediaType": "application/json",
-                "contentSchema": data,
-            },
-        },
-        "required": ["event", "data"],
+        "properties": properties,
+        "required": list(required or properties),
         "additionalProperties": False,
     }
+
+
+def _event(names: Sequence[str], data: Schema) -> Schema:
+    return _closed(
+        ("event", "data"),
+        event={"type": "string", "enum": list(names)},
+        id=TEXT,
+        retry={"type": "integer"},
+        data={"type": "string", "contentMediaType": "application/json", "contentSchema": data},
+    )
 
 
 STREAM: Final[Schema] = {
@@ -93,7 +95,7 @@ STREAM: Final[Schema] = {
     "last: `behind`, `again`, `leaving` (come back with Last-Event-ID), or `closed` (no longer "
     "yours to see); a comment every 15 seconds",
     "anyOf": [
-        _event(("row",), {"$ref": "#/components/schemas/LedgerRow"}),
+        _event(("row",), _ref("LedgerRow")),
         _event(
             ("open", "behind", "again", "leaving", "closed"),
             {"type": "object", "additionalProperties": False},
@@ -151,20 +153,15 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             kind: {"post": _webhook(kind, gives[NOTICE_DATA[kind]])} for kind in NOTICE_KINDS
         },
         "components": {
-            "schemas": dict(
-                sorted((components | _about() | {"Refusal": refusal_schema()}).items())
-            ),
+            "schemas": dict(sorted((components | ABOUT | {"Refusal": refusal_schema()}).items())),
             "responses": {name: _shared_refusal(status) for status, (name, _) in REFUSED.items()},
             "examples": {
                 code: {"summary": kind.sentence, "value": refusal_example(kind)}
                 for code, kind in REFUSALS.items()
             },
             "headers": {
-                "RequestId": {
-                    "description": "Names the call in the log",
-                    "schema": {"type": "string"},
-                },
-                "RetryAfter": {"description": "Seconds to wait", "schema": {"type": "string"}},
+                "RequestId": {"description": "Names the call in the log", "schema": TEXT},
+                "RetryAfter": {"description": "Seconds to wait", "schema": TEXT},
             },
             "securitySchemes": {
                 "owner_session": bearer | {"description": "token of POST /wallet/auth/session"},
@@ -231,12 +228,12 @@ def _operation(op: Operation, gives: Schema) -> Schema:
     if not op.from_query and body:
         inner = {"type": "object", "properties": body, "additionalProperties": False}
         needed = sorted(required & set(body))
-        inner |= {"required": needed} if needed else {}
-        raw["requestBody"] = {
-            "required": bool(needed),
-            "content": {"application/json": {"schema": inner}},
-        }
+        raw["requestBody"] = _posted(inner | ({"required": needed} if needed else {}), bool(needed))
     return raw
+
+
+def _posted(schema: Schema, required: bool = True) -> Schema:
+    return {"required": required, "content": {"application/json": {"schema": schema}}}
 
 
 def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]) -> Schema:
@@ -280,7 +277,7 @@ def _refused_by(codes: Sequence[str]) -> str:
 
 def _shared_refusal(status: int) -> Schema:
     """The refusals of one status: the block, and an example of each code."""
-    raw = _answer(_refused_by(REFUSED[status][1]), _component_ref("Refusal"))
+    raw = _answer(_refused_by(REFUSED[status][1]), _ref("Refusal"))
     raw["content"]["application/json"]["examples"] = {
         code: {"$ref": f"#/components/examples/{code}"}
         for code, kind in REFUSALS.items()
@@ -293,98 +290,75 @@ def _shared_refusal(status: int) -> Schema:
 
 def _webhook(kind: str, data: Schema) -> Schema:
     """One kind of notice, as it is POSTed to an owner's webhook (Standard Webhooks)."""
-    body = _closed(
-        type={"type": "string", "const": kind},
-        timestamp={"type": "string", "format": "date-time"},
-        data=data,
-    )
-    text = {"type": "string"}
+    time = {"type": "string", "format": "date-time"}
+    body = _closed(type={"type": "string", "const": kind}, timestamp=time, data=data)
     return {
         "operationId": "notice_" + kind.replace(".", "_"),
         "summary": f"Notice {kind}",
         "tags": ["webhooks"],
         "parameters": [
-            {"name": name, "in": "header", "required": True, "schema": text}
+            {"name": name, "in": "header", "required": True, "schema": TEXT}
             for name in ("webhook-id", "webhook-timestamp", "webhook-signature")
         ],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "requestBody": _posted(body),
         "responses": {"2XX": {"description": "Taken; anything else is tried again"}},
     }
 
 
-def _component_ref(name: str) -> Schema:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
 
 
-def _closed(**properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+def _noted(kind: str, description: str) -> Schema:
+    return {"type": kind, "description": description}
 
 
-def _about() -> Schema:
-    """Components of the routes that are not operations."""
-    text, yes = {"type": "string"}, {"type": "boolean"}
-    arguments = {
-        "type": "array",
-        "items": text,
-        "description": "their names; ? at the end of one that may be left out",
-    }
-    tool = _closed(
-        name=text,
-        title=text,
-        description=text,
-        auth={"type": "string", "enum": list(SECURITY)},
-        readOnlyHint=yes,
-        destructiveHint=yes,
-        idempotentHint=yes,
-        openWorldHint=yes,
-        route={"type": ["string", "null"]},
-        arguments=arguments,
-    )
-    tool["properties"]["inputSchema"] = {
-        "type": "object",
-        "description": "given for the tools that `names` names",
-    }
-    return {
-        "Index": _closed(
-            service=text,
-            version=text,
-            links=_closed(skill=text, openapi=text, mcp=text, door=text, app=text),
-        ),
-        "Alive": _closed(ok=yes),
-        "Ready": _closed(
-            ok=yes,
-            database=yes,
-            chains={"type": "array", "items": _component_ref("ChainTrouble")},
-            nodes={"type": "array", "items": _component_ref("NodeTrouble")},
-        ),
-        "ChainTrouble": _closed(
-            chain_id={"type": "integer"},
-            trouble={"type": "string", "description": "why nothing of this chain is believed"},
-        ),
-        "NodeTrouble": _closed(
-            chain_id={"type": "integer"},
-            node={"type": "integer", "description": "its place in the settings, from 1"},
-            fault={"type": "string", "description": "why it is left out"},
-        ),
-        "McpTools": _closed(tools={"type": "array", "items": _component_ref("McpTool")}),
-        "McpTool": tool,
-    }
+_YES: Final = {"type": "boolean"}
+_HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+_TOOL: Final = {
+    **dict.fromkeys(("name", "title", "description"), TEXT),
+    "auth": {"type": "string", "enum": list(SECURITY)},
+    **dict.fromkeys(_HINTS, _YES),
+    "route": {"type": ["string", "null"]},
+    "arguments": _list(TEXT)
+    | {"description": "their names; ? at the end of one that may be left out"},
+}
+ABOUT: Final[Schema] = {
+    "Index": _closed(
+        service=TEXT,
+        version=TEXT,
+        links=_closed(**dict.fromkeys(("skill", "openapi", "mcp", "door", "app"), TEXT)),
+    ),
+    "Alive": _closed(ok=_YES),
+    "Ready": _closed(
+        ok=_YES,
+        database=_YES,
+        chains=_list(_ref("ChainTrouble")),
+        nodes=_list(_ref("NodeTrouble")),
+    ),
+    "ChainTrouble": _closed(
+        chain_id={"type": "integer"},
+        trouble=_noted("string", "why nothing of this chain is believed"),
+    ),
+    "NodeTrouble": _closed(
+        chain_id={"type": "integer"},
+        node=_noted("integer", "its place in the settings, from 1"),
+        fault=_noted("string", "why it is left out"),
+    ),
+    "McpTools": _closed(tools=_list(_ref("McpTool"))),
+    "McpTool": _closed(
+        tuple(_TOOL),
+        **_TOOL,
+        inputSchema=_noted("object", "given for the tools that `names` names"),
+    ),
+}
+"""Components of the routes that are not operations."""
 
 
 def _some_tools(path: Schema) -> Schema:
     """The input and output schemas of the named tools alone."""
-    names = {
-        "name": "names",
-        "in": "query",
-        "required": False,
-        "schema": {"type": "string"},
-        "description": "comma list of tools; default: all",
-    }
+    schema = TEXT | {"description": "comma list of tools; default: all"}
+    names = _parameter("names", schema, False, ())
     refused = {"400": _refused(400, ["invalid_request"])}
     raw = path["get"]
     return {"get": raw | {"parameters": [names], "responses": raw["responses"] | refused}}
@@ -395,7 +369,6 @@ def _texts() -> Schema:
     itself.
     """
     free: Schema = {"type": "object"}
-    text: Schema = {"type": "string"}
     off = {"404": _refused(404, ["door_off"])}
     failing = {"503": _answer("The database does not answer", free)}
 
@@ -415,29 +388,21 @@ def _texts() -> Schema:
     def ok(schema: Schema, media: str = "application/json", status: str = "200") -> Schema:
         return {status: _answer("The answer", schema, media)}
 
+    door, markdown = "The bot door: always 402, nothing is charged", ok(TEXT, "text/markdown")
+    ready, plain = ok(_ref("Ready")), ok(TEXT, "text/plain")
     return {
-        "/": get("index", "service", "Where everything is", ok(_component_ref("Index"))),
-        "/wallet/door": get(
-            "door",
-            "door",
-            "The bot door: always 402, nothing is charged",
-            ok(free, status="402"),
-            off,
-        ),
+        "/": get("index", "service", "Where everything is", ok(_ref("Index"))),
+        "/wallet/door": get("door", "door", door, ok(free, status="402"), off),
         "/wallet/skill.md": get(
-            "skill", "door", "Bootstrap text for an agent harness", ok(text, "text/markdown"), off
+            "skill", "door", "Bootstrap text for an agent harness", markdown, off
         ),
         "/wallet/mcp-tools": _some_tools(
-            get("mcp_tools", "door", "The MCP tools", ok(_component_ref("McpTools")), off)
+            get("mcp_tools", "door", "The MCP tools", ok(_ref("McpTools")), off)
         ),
-        "/wallet/refusals.md": get(
-            "refusals", "service", "Every refusal, one by one", ok(text, "text/markdown")
-        ),
-        "/healthz": get("healthz", "service", "The process runs", ok(_component_ref("Alive"))),
-        "/readyz": get(
-            "readyz", "service", "The database takes writes", ok(_component_ref("Ready")), failing
-        ),
+        "/wallet/refusals.md": get("refusals", "service", "Every refusal, one by one", markdown),
+        "/healthz": get("healthz", "service", "The process runs", ok(_ref("Alive"))),
+        "/readyz": get("readyz", "service", "The database takes writes", ready, failing),
         "/openapi.json": get("openapi", "service", "This document", ok(free)),
-        "/docs": get("docs", "service", "A page for people", ok(text, "text/html")),
-        "/llms.txt": get("llms", "service", "An index for language models", ok(text, "text/plain")),
+        "/docs": get("docs", "service", "A page for people", ok(TEXT, "text/html")),
+        "/llms.txt": get("llms", "service", "An index for language models", plain),
     }

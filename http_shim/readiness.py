@@ -7,6 +7,8 @@ import contextlib
 import logging
 from typing import Final
 
+from aiohttp import web
+
 from http_shim.seldom import Seldom
 from tools.model.operation import Deps
 
@@ -42,8 +44,8 @@ class Readiness:
         self._kept = (answer, loop.time())
         return answer
 
-    async def close(self) -> None:
-        """Let go of a probe that still waits."""
+    async def close(self, _: web.Application) -> None:
+        """Let go of a probe that still waits; for `app.on_cleanup`."""
         if self._probe is not None:
             self._probe.cancel()
             with contextlib.suppress(asyncio.CancelledError):

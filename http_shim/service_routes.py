@@ -18,7 +18,6 @@ from http_shim.openapi import document
 from http_shim.readiness import Readiness
 from skill import text
 from storage.errors import Unavailable
-from storage.repositories.chain_index import ChainCursor
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.run import refused_reply, unavailable
 from tools.model.operation import Deps, Operation
@@ -42,19 +41,14 @@ class Document:
     """
 
     def __init__(self, operations: Sequence[Operation], base_url: str):
-        self._operations, self._base_url = operations, base_url
-        self._made: bytes | None = None
-        self._making = asyncio.Lock()
+        self._make = lambda: orjson.dumps(document(operations, base_url=base_url))
+        self._making, self._made = asyncio.Lock(), b""
 
     async def read(self) -> bytes:
         """The document as it is sent."""
         async with self._making:
-            if self._made is None:
-                self._made = await to_thread.run_sync(self._make)
+            self._made = self._made or await to_thread.run_sync(self._make)
             return self._made
-
-    def _make(self) -> bytes:
-        return orjson.dumps(document(self._operations, base_url=self._base_url))
 
 
 DOCUMENT: Final = web.AppKey("document", Document)
@@ -68,7 +62,7 @@ def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
         web.get("/openapi.json", _openapi),
         web.get("/docs", _docs(operations)),
         web.get("/llms.txt", _llms),
-        web.get("/wallet/refusals.md", _refusals(operations)),
+        web.get("/wallet/refusals.md", _fixed(text.refusals_md(operations), "text/markdown")),
     ]
 
 
@@ -107,16 +101,8 @@ async def _readyz(request: web.Request) -> web.StreamResponse:
 async def _metrics(request: web.Request) -> web.StreamResponse:
     deps = request.app[DEPS]
     gauges: dict[str, int] = {"wallet_database_up": int(await request.app[READY].ok())}
-    for chain_id in deps.chains.ids() if gauges["wallet_database_up"] else ():
-        cursor = await deps.store.read(_cursor_of(chain_id))
-        if cursor is not None:
-            gauges[f'wallet_chain_block{{chain="{chain_id}"}}'] = cursor.block
-            gauges[f'wallet_chain_behind_blocks{{chain="{chain_id}"}}'] = max(
-                0, (cursor.head or 0) - cursor.block
-            )
-        if cursor is not None and cursor.read_at is not None:
-            age = int((deps.clock.now() - cursor.read_at).total_seconds())
-            gauges[f'wallet_chain_age_seconds{{chain="{chain_id}"}}'] = max(0, age)
+    if gauges["wallet_database_up"]:
+        gauges |= await deps.store.read(partial(_stored_gauges, deps))
     if deps.venues is not None:
         for (network, kind, subject), times in deps.venues.unknown_counts().items():
             labels = f'network="{network}",kind="{kind}",what="{subject}"'
@@ -127,21 +113,32 @@ async def _metrics(request: web.Request) -> web.StreamResponse:
         for (network, part), times in CONTRADICTIONS.items():
             labels = f'network="{network}",part="{part}"'
             gauges[f"wallet_venue_contradictions_total{{{labels}}}"] = times
-        if gauges["wallet_database_up"]:
-            gauges |= await deps.store.read(partial(gauges_of, now=deps.clock.now()))
     for more in request.app[GAUGES]:
         gauges |= more()
-    return web.Response(
-        text=request.app[METRICS].render(gauges), content_type="text/plain", charset="utf-8"
-    )
+    return _page(request.app[METRICS].render(gauges), "text/plain")
+
+
+def _stored_gauges(deps: Deps, uow: UnitOfWork) -> Mapping[str, int]:
+    """The figures that rows tell."""
+    now, gauges = deps.clock.now(), dict[str, int]()
+    for chain_id in deps.chains.ids():
+        if (cursor := uow.chainlog.cursor(chain_id)) is None:
+            continue
+        label, behind = f'{{chain="{chain_id}"}}', (cursor.head or 0) - cursor.block
+        gauges[f"wallet_chain_block{label}"] = cursor.block
+        gauges[f"wallet_chain_behind_blocks{label}"] = max(0, behind)
+        if cursor.read_at is not None:
+            age = int((now - cursor.read_at).total_seconds())
+            gauges[f"wallet_chain_age_seconds{label}"] = max(0, age)
+    return gauges | (gauges_of(uow, now) if deps.venues is not None else {})
 
 
 HEALTH: Final = (web.get("/healthz", _healthz), web.get("/readyz", _readyz))
 FIGURES: Final = web.get("/metrics", _metrics)
 
 
-def _cursor_of(chain_id: int) -> Callable[[UnitOfWork], ChainCursor | None]:
-    return lambda uow: uow.chainlog.cursor(chain_id)
+def _page(content: str, content_type: str, **headers: str) -> web.Response:
+    return web.Response(text=content, content_type=content_type, charset="utf-8", headers=headers)
 
 
 async def _openapi(request: web.Request) -> web.StreamResponse:
@@ -166,25 +163,16 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         f"href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
     )
 
+    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    return _fixed(page, "text/html", **{"Content-Security-Policy": policy})
+
+
+def _fixed(page: str, content_type: str, **headers: str) -> Handler:
     async def handle(_: web.Request) -> web.StreamResponse:
-        policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-        return web.Response(
-            text=page, content_type="text/html", headers={"Content-Security-Policy": policy}
-        )
-
-    return handle
-
-
-def _refusals(operations: Sequence[Operation]) -> Handler:
-    page = text.refusals_md(operations)
-
-    async def handle(_: web.Request) -> web.StreamResponse:
-        return web.Response(text=page, content_type="text/markdown", charset="utf-8")
+        return _page(page, content_type, **headers)
 
     return handle
 
 
 async def _llms(request: web.Request) -> web.StreamResponse:
-    return web.Response(
-        text=text.llms_txt(request.app[DEPS].config), content_type="text/plain", charset="utf-8"
-    )
+    return _page(text.llms_txt(request.app[DEPS].config), "text/plain")

@@ -18,7 +18,6 @@ from aiohttp import ClientSession
 
 from http_shim import connections
 from http_shim.seldom import SAID_EVERY_S
-from http_shim.service_routes import Document
 from server.runtime.open_files import _Short
 from tests.ports import free_port
 from tests.surfaces.small import ALICE, Small, small
@@ -109,7 +108,7 @@ def is_reset(one: socket.socket) -> bool:
 
 def long_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The document is longer than what the system holds of an answer."""
-    monkeypatch.setattr(Document, "_make", lambda _: b" " * 8_000_000)
+    monkeypatch.setattr("http_shim.service_routes.document", lambda *_, **__: " " * 8_000_000)
 
 
 async def test_who_does_not_read_its_answers_gives_way_as_who_asks_nothing(

@@ -181,7 +181,7 @@ async def test_who_may_not_see_the_mandate_or_names_no_row_of_it_gets_no_stream(
                 assert told["next"][0]["text"] == "Close one of your streams"
                 assert told["next"][1]["tool"] == "mandate_events"
         for _ in range(3):  # one that is gone takes nobody's place
-            await until(lambda: all(x.gone for own in door.app[HUB]._callers.values() for x in own))
+            await until(lambda: all(x.gone for own in door.app[HUB]._of.values() for x in own))
             async with door.stream() as next_one:
                 assert (await event(next_one))["event"] == "open"
 
