@@ -15,10 +15,7 @@ from devtools.devvenue.decimals import ZERO
 from devtools.devvenue.records import Fill, Order, Position
 
 STANDARD: Final = "default"
-DISABLED: Final = "disabled"
-UNIFIED: Final = "unifiedAccount"
-PORTFOLIO: Final = "portfolioMargin"
-MODES: Final = {"i": DISABLED, "u": UNIFIED, "p": PORTFOLIO}
+MODES: Final = ("disabled", "unifiedAccount", "portfolioMargin")
 KEPT_NONCES: Final = 100
 SPOT: Final = "spot"
 DEFAULT_LEVERAGE: Final = 20
@@ -38,8 +35,6 @@ class Account:
     """The state of one address: balances, positions, orders, approvals."""
 
     address: str
-    role: str = "user"
-    master: str | None = None
     mode: str = STANDARD
     perp: dict[str, Decimal] = field(default_factory=dict)
     spot: dict[int, Decimal] = field(default_factory=dict)
@@ -52,21 +47,17 @@ class Account:
     orders: dict[int, Order] = field(default_factory=dict)
     history: deque[Order] = field(default_factory=lambda: deque(maxlen=2_000))
     fills: deque[Fill] = field(default_factory=lambda: deque(maxlen=10_000))
-    fundings: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=10_000))
-    ledger: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=10_000))
     values: deque[tuple[int, Decimal]] = field(default_factory=lambda: deque(maxlen=2_000))
-    deposited: Decimal = ZERO
     volume: Decimal = ZERO
+    funding_paid: Decimal = ZERO
     daily: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     requests: int = 0
     last_free_request: int = 0
-    cancel_at: int | None = None
-    cancel_days: dict[int, int] = field(default_factory=dict)
 
     @property
     def pooled(self) -> bool:
         """Whether one balance backs everything, so that the spot state is the balance of record."""
-        return self.mode in (UNIFIED, PORTFOLIO)
+        return self.mode in MODES[1:]
 
     def cash(self, dex: str, collateral: int) -> Decimal:
         """Raw cash behind a dex."""

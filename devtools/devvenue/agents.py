@@ -39,7 +39,7 @@ def acting_for(state: State, signer: str) -> Account:
     if gone is not None and state.now() < gone[1]:
         raise Refused(say.must_deposit(gone[0]))
     account = state.account(signer)
-    if account is None or account.role != "user":
+    if account is None:
         raise Refused(say.unknown_wallet(signer))
     return account
 
@@ -47,22 +47,25 @@ def acting_for(state: State, signer: str) -> Account:
 def own_account(state: State, signer: str) -> Account:
     """The account that a user-signed action acts for: the signer's own. Errors: `Refused`."""
     account = state.account(signer)
-    if account is None or account.role != "user":
+    if account is None:
         raise Refused(say.must_deposit(signer))
     return account
 
 
 def approve_agent(state: State, account: Account, action: ApproveAgent) -> None:
     """Add, rotate or (address zero) remove an agent. Errors: `Refused`."""
-    name, valid_until = _parse_name(state, action["agentName"])
-    address, now = action["agentAddress"], state.now()
+    name, valid_until = _parse_name(state, action.agent_name)
+    address, now = action.agent_address, state.now()
     prune_agents(state, account)
     if not now < valid_until <= now + LONGEST_LIFE_MS:
         raise Refused(say.AGENT_EXPIRED)
     if now < account.removal_until:
         raise Refused(say.AGENT_PENDING)
     if address == ZERO_ADDRESS:
-        remove_agent(state, account, name)
+        former = account.agents.pop(name, None)
+        _pend(state, account)
+        if former is not None:
+            _forget(state, former)
         return
     taken = address in state.agent_of or state.account(address) is not None
     if taken or (state.rules.refuse_reused_agents and address in state.agents_ever):
@@ -91,15 +94,8 @@ def _parse_name(state: State, label: str) -> tuple[str, int]:
     return name, int(match[2]) if match else state.now() + DEFAULT_LIFE_MS
 
 
-def remove_agent(state: State, account: Account, name: str) -> None:
-    """Take an agent's place away; for five seconds no other may be approved."""
-    former = account.agents.pop(name, None)
-    _pend(state, account)
-    if former is not None:
-        _forget(state, former)
-
-
 def _pend(state: State, account: Account) -> None:
+    """A removal is pending: for five seconds no other may be approved."""
     account.removal_until = state.now() + state.rules.removal_ms
 
 
@@ -119,13 +115,13 @@ def prune_agents(state: State, account: Account) -> None:
 
 def approve_builder(state: State, account: Account, action: ApproveBuilderFee) -> None:
     """Set the most that a builder may take; 0% takes it back. Errors: `Refused`, `Malformed`."""
-    match = _PERCENT.fullmatch(action["maxFeeRate"])
+    match = _PERCENT.fullmatch(action.max_fee_rate)
     if match is None:
         raise Malformed
     tenths = Decimal(match[1]) * _TENTHS_OF_BPS
     if tenths != int(tenths) or tenths > _MOST_FEE:
         raise Malformed
-    builder = action["builder"]
+    builder = action.builder
     if tenths > 0 and not builder_funded(state, builder):
         raise Refused(say.BUILDER_POOR)
     active = {b for b, rate in account.builders.items() if rate > 0} - {builder}

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
 from typing import Final
 
 from devtools.devvenue.decimals import ZERO
@@ -121,22 +121,6 @@ class Book:
                 return notional / base
         return None
 
-    def snapshot(
-        self, figures: int | None = None, mantissa: int | None = None
-    ) -> list[list[tuple[Decimal, Decimal, int]]]:
-        """Bids and asks, at most 20 levels each, in steps of so many significant figures."""
-        return [self._grouped(side, figures, mantissa)[:DEPTH] for side in (self.bids, self.asks)]
-
-    @staticmethod
-    def _grouped(
-        side: Side, figures: int | None, mantissa: int | None
-    ) -> list[tuple[Decimal, Decimal, int]]:
-        if figures is None:
-            return list(side.levels())
-        grouped: dict[Decimal, tuple[Decimal, int]] = {}
-        for px, sz, n in side.levels():
-            step = Decimal(mantissa or 1).scaleb(px.adjusted() - figures + 1)
-            whole = (px / step).to_integral_value(ROUND_FLOOR if side.is_bid else ROUND_CEILING)
-            total, count = grouped.get(whole * step, (ZERO, 0))
-            grouped[whole * step] = (total + sz, count + n)
-        return [(px, sz, n) for px, (sz, n) in grouped.items()]
+    def snapshot(self) -> list[list[tuple[Decimal, Decimal, int]]]:
+        """Bids and asks, at most 20 levels each."""
+        return [list(side.levels())[:DEPTH] for side in (self.bids, self.asks)]

@@ -22,19 +22,19 @@ PER_OPEN_ORDER: Final = Decimal(5_000_000)
 MOST_OPEN_ORDERS: Final = 5_000
 
 
-def check_form(state: State, orders: list[wires.Order], grouping: wires.Grouping) -> None:
+def check_form(state: State, orders: list[wires.OrderWire]) -> None:
     """Check the form of a batch before any state: one error for the whole batch."""
     for wire in orders:
-        market = state.by_asset.get(wire["a"])
+        market = state.by_asset.get(wire.a)
         if market is None:
             raise say.Refused(say.NO_SUCH_ASSET)
-        px, sz = Decimal(wire["p"]), Decimal(wire["s"])
+        px, sz = Decimal(wire.p), Decimal(wire.s)
         if px <= 0 or decimals_of(px) > MAX_DECIMALS:
-            raise OrderRefused("rejected", say.INVALID_PRICE, whole_batch=True)
-        if sz == 0 and grouping != "positionTpsl":
-            raise OrderRefused("rejected", say.ZERO_SIZE, whole_batch=True)
+            raise OrderRefused("rejected", say.INVALID_PRICE)
+        if sz == 0:
+            raise OrderRefused("rejected", say.ZERO_SIZE)
         if sz < 0 or decimals_of(sz) > market.sz_decimals:
-            raise OrderRefused("rejected", say.INVALID_SIZE, whole_batch=True)
+            raise OrderRefused("rejected", say.INVALID_SIZE)
 
 
 def check_order(state: State, account: Account, market: Market, order: Order) -> None:
@@ -50,9 +50,6 @@ def check_order(state: State, account: Account, market: Market, order: Order) ->
     if order.reduce_only:
         _trim(state, account, order)
     _check_notional(account, order)
-    if order.trigger is not None:
-        _check_trigger(market, order)
-        return
     _check_post_only(market, order)
     if not order.reduce_only:
         _check_open_interest(account, market, order)
@@ -60,8 +57,7 @@ def check_order(state: State, account: Account, market: Market, order: Order) ->
 
 
 def _check_price(market: Market, order: Order) -> None:
-    prices = [order.px] + ([order.trigger.px] if order.trigger else [])
-    if not all(on_tick(px, market.sz_decimals) for px in prices):
+    if not on_tick(order.px, market.sz_decimals):
         raise OrderRefused("tickRejected", say.TICK)
     if abs(order.px - market.mark) > BAND * market.mark:
         raise OrderRefused("oracleRejected", say.BAND)
@@ -74,8 +70,7 @@ def _check_count(account: Account, order: Order) -> None:
     count = len(account.orders)
     more = int(account.volume / PER_OPEN_ORDER)
     limit = min(OPEN_ORDERS + more, MOST_OPEN_ORDERS)
-    narrow = order.reduce_only or order.trigger is not None
-    if count >= (OPEN_ORDERS if narrow else limit):
+    if count >= (OPEN_ORDERS if order.reduce_only else limit):
         raise OrderRefused("tooManyOpenOrdersRejected", say.TOO_MANY_OPEN)
 
 
@@ -85,10 +80,6 @@ def _trim(state: State, account: Account, order: Order) -> None:
     room = -size if order.is_buy else size
     if room <= 0:
         raise OrderRefused("reduceOnlyRejected", say.REDUCE_ONLY)
-    if order.trigger is not None:
-        if order.sz == 0:
-            order.sz = order.orig_sz = room
-        return
     if order.sz > room:
         if state.rules.strict_reduce_only:
             raise OrderRefused("reduceOnlyRejected", say.REDUCE_ONLY)
@@ -99,11 +90,6 @@ def _check_notional(account: Account, order: Order) -> None:
     whole = order.reduce_only and order.sz == abs(account.position(order.coin))
     if not whole and order.sz * order.px < MIN_NOTIONAL:
         raise OrderRefused("minTradeNtlRejected", say.MIN_NOTIONAL)
-
-
-def _check_trigger(market: Market, order: Order) -> None:
-    if order.trigger is not None and order.trigger.hit(order.is_buy, market.mark):
-        raise OrderRefused("badTriggerPxRejected", say.BAD_TRIGGER)
 
 
 def _check_post_only(market: Market, order: Order) -> None:

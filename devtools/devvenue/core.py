@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from typing import Literal
 
 from devtools.devvenue import events, exchange, info, settle
 from devtools.devvenue.accounts import Account
-from devtools.devvenue.actions import set_mode
 from devtools.devvenue.agents import prune_agents
 from devtools.devvenue.book import Level
 from devtools.devvenue.faults import Faults
@@ -15,10 +15,6 @@ from devtools.devvenue.markets import Market
 from devtools.devvenue.state import Rules, State
 
 Number = Decimal | str | int
-
-
-def _number(value: Number) -> Decimal:
-    return value if isinstance(value, Decimal) else Decimal(value)
 
 
 class DevVenue:
@@ -56,32 +52,24 @@ class DevVenue:
         """A market to look at or to set a switch of. Errors: KeyError."""
         return self.state.markets[coin]
 
-    def account(self, address: str) -> Account:
+    def account(self, user: str) -> Account:
         """An account to look at. Errors: KeyError."""
-        return self.state.accounts[address.lower()]
+        return self.state.accounts[user.lower()]
 
-    def deposit(self, address: str, amount: Number, dex: str = "") -> Account:
+    def deposit(self, user: str, amount: Number, dex: str = "") -> Account:
         """Give an address money on a dex or on `spot`, and an account with it."""
-        return settle.deposit(self.state, address, _number(amount), dex)
+        return settle.deposit(self.state, user, Decimal(amount), dex)
 
-    def sub_account(self, master: str, address: str, amount: Number = 0) -> Account:
-        """A sub-account with money on the first dex."""
-        self.state.open_account(address, "subAccount", master.lower())
-        return settle.deposit(self.state, address, _number(amount))
-
-    def vault(self, leader: str, address: str, amount: Number = 0) -> Account:
-        """A vault with money on the first dex."""
-        self.state.open_account(address, "vault", leader.lower())
-        return settle.deposit(self.state, address, _number(amount))
-
-    def abstraction(self, address: str, mode: str) -> None:
-        """Set an account's mode: `unifiedAccount`, `portfolioMargin` or `disabled`."""
-        set_mode(self.state, self.account(address), mode)
+    def abstraction(
+        self, user: str, mode: Literal["disabled", "unifiedAccount", "portfolioMargin"]
+    ) -> None:
+        """Set an account's mode; what it has becomes its spot balance or comes back from it."""
+        settle.set_mode(self.state, self.account(user), mode)
 
     def move(self, coin: str, mid: Number, size: Number | None = None) -> None:
         """Twenty levels a side around a price; mark and oracle go with it."""
-        each = None if size is None else _number(size)
-        events.move(self.state, self.market(coin), _number(mid), each)
+        each = None if size is None else Decimal(size)
+        events.move(self.state, self.market(coin), Decimal(mid), each)
 
     def book(
         self,
@@ -94,16 +82,16 @@ class DevVenue:
 
     def prices(self, coin: str, mark: Number | None = None, oracle: Number | None = None) -> None:
         """Move the mark and the oracle alone."""
-        prices = [None if px is None else _number(px) for px in (mark, oracle)]
+        prices = [None if px is None else Decimal(px) for px in (mark, oracle)]
         events.set_prices(self.state, self.market(coin), *prices)
 
     def funding(self, coin: str, rate: Number) -> None:
         """The rate that the next full hour is settled with."""
-        self.market(coin).funding = _number(rate)
+        self.market(coin).funding = Decimal(rate)
 
-    def stale_book(self, coin: str, at: int | None) -> None:
+    def stale_book(self, coin: str, time: int | None) -> None:
         """Freeze the `time` of a book in the past; None lets it go on."""
-        self.market(coin).book_time = at
+        self.market(coin).book_time = time
 
     def halt(self, coin: str, *, delist: bool = False) -> None:
         """Stop a market, for good where it is delisted."""
@@ -115,9 +103,9 @@ class DevVenue:
         market.halted = False
         events.move(self.state, market, market.mark)
 
-    def prune(self, address: str) -> None:
+    def prune(self, user: str) -> None:
         """Let the venue look for expired agents of an account."""
-        prune_agents(self.state, self.account(address))
+        prune_agents(self.state, self.account(user))
 
     def catch_up(self) -> None:
         """Do what time has brought; each request does it too."""
@@ -125,4 +113,4 @@ class DevVenue:
 
 
 def _levels(rows: Iterable[tuple[Number, Number]]) -> list[Level]:
-    return [(_number(px), _number(sz)) for px, sz in rows]
+    return [(Decimal(px), Decimal(sz)) for px, sz in rows]

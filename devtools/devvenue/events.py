@@ -4,66 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final, Literal
+from typing import Final
 
 from devtools.devvenue.accounts import Account
 from devtools.devvenue.book import Level
-from devtools.devvenue.decimals import ZERO, wire
+from devtools.devvenue.decimals import wire
 from devtools.devvenue.margin import pool
 from devtools.devvenue.markets import Market, quotes
-from devtools.devvenue.records import CANCELED, Liquidation, Order, Position
+from devtools.devvenue.records import CANCELED, Order, Position
 from devtools.devvenue.settle import Trade, apply_trade, pay_funding, sample
-from devtools.devvenue.state import DAY_MS, HOUR_MS, State, note_funding
-from devtools.devvenue.trading import cross, rest_traded, start_triggered, uncovered
+from devtools.devvenue.state import HOUR_MS, State, note_funding
+from devtools.devvenue.trading import cross, rest_traded, uncovered
 
-TRIGGERS_A_DAY: Final = 10
 _ANY_PRICE: Final = (Decimal("0.00000001"), Decimal(10) ** 12)
 
 
 def catch_up(state: State) -> None:
-    """Do what was due since the last look: scheduled cancels, and the funding of each full hour."""
-    now = state.now()
-    for account in list(state.accounts.values()):
-        _scheduled_cancel(state, account, now)
-    while state.funded_until + HOUR_MS <= now:
+    """Do what was due since the last look: the funding of each full hour."""
+    while state.funded_until + HOUR_MS <= state.now():
         state.funded_until += HOUR_MS
         for market in state.markets.values():
             if market.open:
                 note_funding(market, state.funded_until)
-                pay_funding(state, market, state.funded_until)
+                pay_funding(state, market)
         for account in state.accounts.values():
             sample(state, account)
         liquidate(state)
 
 
-def _scheduled_cancel(state: State, account: Account, now: int) -> None:
-    if account.cancel_at is None or now < account.cancel_at:
-        return
-    day = account.cancel_at // DAY_MS
-    account.cancel_at = None
-    if account.cancel_days.get(day, 0) >= TRIGGERS_A_DAY:
-        return
-    account.cancel_days[day] = account.cancel_days.get(day, 0) + 1
-    for order in list(account.orders.values()):
-        state.end(order, "scheduledCancel")
-
-
 def set_prices(
     state: State, market: Market, mark: Decimal | None, oracle: Decimal | None = None
 ) -> None:
-    """Move the mark and the oracle; triggers start and accounts are liquidated."""
+    """Move the mark and the oracle; accounts are liquidated."""
     market.mark = market.mark if mark is None else mark
     market.oracle = market.oracle if oracle is None else oracle
-    waiting = [
-        order
-        for account in state.accounts.values()
-        for order in account.orders.values()
-        if order.coin == market.coin and order.waiting
-    ]
-    for order in sorted(waiting, key=lambda o: o.oid):
-        still = order.oid in state.accounts[order.user].orders
-        if still and order.trigger is not None and order.trigger.hit(order.is_buy, market.mark):
-            start_triggered(state, order)
     liquidate(state)
 
 
@@ -132,35 +106,15 @@ def liquidate(state: State) -> None:
 
 def _liquidate(state: State, account: Account, holdings: list[tuple[Market, Position]]) -> None:
     coins = {market.coin for market, _ in holdings}
-    value = sum((abs(p.size) * m.mark for m, p in holdings), ZERO)
-    rows = [{"coin": m.coin, "szi": wire(p.size)} for m, p in holdings]
     for order in [o for o in account.orders.values() if o.coin in coins]:
         state.end(order, "liquidatedCanceled")
     for market, position in holdings:
+        about = {"liquidatedUser": account.address, "markPx": wire(market.mark)}
         order = _closing_order(state, account, market, position, _ANY_PRICE)
-        cross(state, market, order, _liquidation(account, market, "market"))
+        cross(state, market, order, about | {"method": "market"})
         if market.coin in account.positions:
             left = account.positions[market.coin]
-            about = _liquidation(account, market, "backstop")
-            _close_at(state, account, market, left, market.mark, about)
-    delta = {
-        "type": "liquidation",
-        "liquidatedNtlPos": wire(value),
-        "accountValue": wire(pool(state, account, holdings[0][0].dex).cross_value),
-        "leverageType": "Cross" if holdings[0][1].is_cross else "Isolated",
-        "liquidatedPositions": rows,
-    }
-    account.ledger.append({"time": state.now(), "hash": "0x" + "00" * 32, "delta": delta})
-
-
-def _liquidation(
-    account: Account, market: Market, method: Literal["market", "backstop"]
-) -> Liquidation:
-    return {
-        "liquidatedUser": account.address,
-        "markPx": wire(market.mark),
-        "method": method,
-    }
+            _close_at(state, account, market, left, market.mark, about | {"method": "backstop"})
 
 
 def _closing_order(
@@ -182,7 +136,6 @@ def _closing_order(
         orig_sz=size,
         reduce_only=True,
         tif="LiquidationMarket",
-        cloid=None,
         timestamp=state.now(),
         status="filled",
         status_at=state.now(),
@@ -197,7 +150,7 @@ def _close_at(
     market: Market,
     position: Position,
     px: Decimal,
-    about: Liquidation | None,
+    about: dict[str, str] | None,
 ) -> None:
     order = _closing_order(state, account, market, position, (px, px))
     trade = Trade(px=px, sz=order.sz, crossed=True, tid=state.next_tid(), liquidation=about)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
+
+from pydantic import ConfigDict, StrictInt
 
 from devtools.devvenue.refusals import Malformed
 
@@ -28,11 +30,13 @@ HUGE: Final = 3 * 2**20
 class VenueFault:
     """One fault. `path` is where in the answer, for `malformed`: keys and list places."""
 
+    __pydantic_config__: ClassVar = ConfigDict(arbitrary_types_allowed=True)
+
     effect: FaultKind
     route: str | None = None
     kind: str | None = None
-    times: int | None = None
-    status: int = 500
+    times: StrictInt | None = None
+    status: StrictInt = 500
     path: tuple[str | int, ...] = ()
     value: object = "NaN"
     lifted: asyncio.Event = field(default_factory=asyncio.Event)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from devtools.devvenue.decimals import ZERO, rounded, wire
+from devtools.devvenue.decimals import rounded, wire
 from devtools.devvenue.markets import Dex, Market
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.state import HOUR_MS, State
@@ -89,11 +89,6 @@ def meta_and_ctxs(state: State, body: dict[str, object]) -> Sequence[object]:
     return [_meta(state, dex), [_ctx(state, m) for m in state.of_dex(dex.name)]]
 
 
-def all_metas(state: State, body: dict[str, object]) -> Sequence[object]:
-    """The universes of all dexes."""
-    return [_meta(state, dex) for dex in state.listed.dexes]
-
-
 def perp_dexs(state: State, body: dict[str, object]) -> Sequence[object]:
     """The dexes; the first is null."""
     rows: list[object] = [None]
@@ -127,7 +122,7 @@ def spot_meta(state: State, body: dict[str, object]) -> dict[str, object]:
                 "index": pair.index,
                 "isCanonical": pair.canonical,
             }
-            for pair in state.pairs
+            for pair in state.listed.pairs
         ],
         "tokens": [
             {
@@ -159,7 +154,7 @@ def spot_meta_and_ctxs(state: State, body: dict[str, object]) -> Sequence[object
             "totalSupply": "0.0",
             "dayBaseVlm": "0.0",
         }
-        for pair in state.pairs
+        for pair in state.listed.pairs
     ]
     return [spot_meta(state, body), ctxs]
 
@@ -172,28 +167,21 @@ def all_mids(state: State, body: dict[str, object]) -> dict[str, str]:
         mid = market.book.mid()
         mids[market.coin] = wire(mid if mid is not None else market.last_trade or market.mark)
     if not dex.name:
-        mids |= {pair.name: wire(pair.mid) for pair in state.pairs}
+        mids |= {pair.name: wire(pair.mid) for pair in state.listed.pairs}
     return mids
 
 
 def l2_book(state: State, body: dict[str, object]) -> dict[str, object] | None:
     """At most twenty levels a side, best first; null for a market that does not exist."""
     market = state.markets.get(str(body.get("coin")))
-    figures, mantissa = body.get("nSigFigs"), body.get("mantissa")
     if market is None:
         return None
-    if figures not in (None, 2, 3, 4, 5) or mantissa not in (None, 1, 2, 5):
-        raise Malformed
-    if mantissa is not None and figures != 5:
-        raise Malformed
+    levels = [
+        [{"px": wire(px), "sz": wire(sz), "n": n} for px, sz, n in side]
+        for side in market.book.snapshot()
+    ]
     at = state.now() if market.book_time is None else market.book_time
-    levels = market.book.snapshot(figures, mantissa)
-    shown = [[{"px": wire(px), "sz": wire(sz), "n": n} for px, sz, n in side] for side in levels]
-    answer: dict[str, object] = {"coin": market.coin, "time": at, "levels": shown}
-    bid, ask = (market.book.best(is_bid) for is_bid in (True, False))
-    if figures is not None and bid is not None and ask is not None:
-        answer["spread"] = wire(ask - bid)
-    return answer
+    return {"coin": market.coin, "time": at, "levels": levels}
 
 
 def between(rows: Iterable[Any], body: dict[str, object], limit: int) -> list[Any]:
@@ -254,49 +242,12 @@ def _annotated(market: Market) -> dict[str, object]:
     return row
 
 
-def annotation(state: State, body: dict[str, object]) -> dict[str, object] | None:
-    """One market's annotation, or null."""
-    market = state.markets.get(str(body.get("coin")))
-    if market is None or not market.category:
-        return None
-    return _annotated(market) | {"description": market.display_name or market.coin}
-
-
 def at_cap(state: State, body: dict[str, object]) -> list[str]:
     """Coins of a dex at their open-interest cap."""
     return [m.coin for m in state.of_dex(dex_of(state, body).name) if m.at_oi_cap]
-
-
-def dex_limits(state: State, body: dict[str, object]) -> dict[str, object] | None:
-    """A builder dex's caps; null for the first."""
-    dex = dex_of(state, body)
-    if not dex.name:
-        return None
-    coins = [m.coin for m in state.of_dex(dex.name)]
-    return {
-        "totalOiCap": "1000000000.0",
-        "oiSzCapPerPerp": "10000000000.0",
-        "maxTransferNtl": "100000000.0",
-        "coinToOiCap": [[coin, "10000000.0"] for coin in coins],
-    }
-
-
-def dex_status(state: State, body: dict[str, object]) -> dict[str, object]:
-    """The total deposited on a dex."""
-    dex = dex_of(state, body).name
-    total = sum((a.perp.get(dex, ZERO) for a in state.accounts.values()), ZERO)
-    return {"totalNetDeposit": wire(total)}
 
 
 def exchange_status(state: State, body: dict[str, object]) -> dict[str, object]:
     """The venue's clock, and whether something is out of the ordinary."""
     special = "postOnly" if state.rules.post_only_phase else None
     return {"time": state.now(), "specialStatuses": special}
-
-
-def recent_trades(state: State, body: dict[str, object]) -> Sequence[object]:
-    """The latest trades of a market, newest first."""
-    market = state.markets.get(str(body.get("coin")))
-    if market is None:
-        raise Malformed
-    return list(market.trades)[::-1][:10]

@@ -6,23 +6,22 @@ error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from devtools.devvenue.accounts import DISABLED, STANDARD, Account
+from devtools.devvenue.accounts import Account
 from devtools.devvenue.decimals import ZERO, rounded, wire
 from devtools.devvenue.info_market import between, dex_of
-from devtools.devvenue.limits import request_cap
 from devtools.devvenue.margin import Pool, Summary, liquidation_price, pool
 from devtools.devvenue.markets import Market
-from devtools.devvenue.records import Fill, Position
+from devtools.devvenue.records import Order, Position
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.settle import worth
-from devtools.devvenue.shapes import cloid
 from devtools.devvenue.state import DAY_MS, State
 from devtools.devvenue.trading import find_any
+from devtools.devvenue.wires import read_cloid
 
 FILL_ROWS: Final = 2_000
 FEE_DAYS: Final = 15
@@ -90,7 +89,7 @@ def _position(
         "maxLeverage": market.max_leverage,
         "cumFunding": {
             "allTime": wire(position.funding_all),
-            "sinceOpen": wire(position.funding_open),
+            "sinceOpen": wire(position.funding_all),
             "sinceChange": wire(position.funding_change),
         },
     }
@@ -122,16 +121,17 @@ def spot_state(state: State, body: dict[str, object]) -> dict[str, object]:
 
 def open_orders(state: State, body: dict[str, object]) -> Sequence[object]:
     """Open orders of one dex, newest first."""
-    account, dex = whose(state, body), dex_of(state, body).name
-    mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
-    return [o.short() for o in mine[::-1]]
+    return [order.short() for order in _open(state, body)]
 
 
 def frontend_orders(state: State, body: dict[str, object]) -> Sequence[object]:
     """Open orders with all fields."""
+    return [order.long() for order in _open(state, body)]
+
+
+def _open(state: State, body: dict[str, object]) -> list[Order]:
     account, dex = whose(state, body), dex_of(state, body).name
-    mine = [o for o in account.orders.values() if state.markets[o.coin].dex == dex]
-    return [o.long() for o in mine[::-1]]
+    return [o for o in account.orders.values() if state.markets[o.coin].dex == dex][::-1]
 
 
 def historical_orders(state: State, body: dict[str, object]) -> Sequence[object]:
@@ -142,66 +142,18 @@ def historical_orders(state: State, body: dict[str, object]) -> Sequence[object]
 def order_status(state: State, body: dict[str, object]) -> dict[str, object]:
     """The status of one order, by oid or cloid."""
     key = body.get("oid")
-    if type(key) is not int:
-        key = cloid(key)
-    order = find_any(whose(state, body), key)
+    order = find_any(whose(state, body), key if type(key) is int else read_cloid(key))
     return {"status": "order", "order": order.dated()} if order else {"status": "unknownOid"}
-
-
-def _fills(fills: Iterable[Fill], body: dict[str, object]) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for fill in fills:
-        row = fill.row()
-        if rows and body.get("aggregateByTime") and _same_order(rows[-1], row):
-            rows[-1] = _merged(rows[-1], row)
-        else:
-            rows.append(row)
-    return rows
-
-
-def _same_order(first: dict[str, object], second: dict[str, object]) -> bool:
-    """Whether two fills are parts of one order that took them at one time."""
-    keys = ("oid", "time", "crossed")
-    return bool(second["crossed"]) and all(first[key] == second[key] for key in keys)
-
-
-def _figure(raw: dict[str, object], name: str) -> Decimal:
-    return Decimal(str(raw[name]))
-
-
-def _merged(first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
-    """Partial fills of one taker order at one time, as one."""
-    sizes = _figure(first, "sz"), _figure(second, "sz")
-    value = sizes[0] * _figure(first, "px") + sizes[1] * _figure(second, "px")
-    created = first | {
-        "sz": wire(sum(sizes, ZERO)),
-        "px": wire(rounded(value / sum(sizes, ZERO), 8)),
-        "dir": second["dir"],
-    }
-    for key in ("fee", "closedPnl", "builderFee"):
-        if key in first:
-            created[key] = wire(_figure(first, key) + _figure(second, key))
-    return created
 
 
 def user_fills(state: State, body: dict[str, object]) -> Sequence[object]:
     """The newest 2,000 fills, newest first."""
-    return _fills(whose(state, body).fills, body)[::-1][:FILL_ROWS]
+    return [fill.row() for fill in reversed(whose(state, body).fills)][:FILL_ROWS]
 
 
 def user_fills_by_time(state: State, body: dict[str, object]) -> Sequence[object]:
     """2,000 fills of a time, oldest first; the last 10,000 are kept."""
-    return between(_fills(whose(state, body).fills, body), body, FILL_ROWS)
-
-
-def user_funding(state: State, body: dict[str, object]) -> Sequence[object]:
-    """Funding paid and received."""
-    return between(whose(state, body).fundings, body, 500)
-
-
-def ledger_updates(state: State, body: dict[str, object]) -> Sequence[object]:
-    """Deposits and liquidations."""
-    return between(whose(state, body).ledger, body, 2_000)
+    return between([fill.row() for fill in whose(state, body).fills], body, FILL_ROWS)
 
 
 def user_fees(state: State, body: dict[str, object]) -> dict[str, object]:
@@ -269,11 +221,6 @@ def max_builder_fee(state: State, body: dict[str, object]) -> int:
     return whose(state, body).builders.get(str(body.get("builder")).lower(), 0)
 
 
-def approved_builders(state: State, body: dict[str, object]) -> list[str]:
-    """Builders with an approval above nothing."""
-    return [address for address, rate in whose(state, body).builders.items() if rate]
-
-
 def extra_agents(state: State, body: dict[str, object]) -> Sequence[object]:
     """Named agents, also those that are past their time but not pruned."""
     return [
@@ -288,34 +235,12 @@ def user_role(state: State, body: dict[str, object]) -> dict[str, object]:
     address = str(body.get("user")).lower()
     if address in state.agent_of:
         return {"role": "agent", "data": {"user": state.agent_of[address]}}
-    account = state.account(address)
-    if account is None:
-        return {"role": "missing"}
-    if account.role == "subAccount":
-        return {"role": "subAccount", "data": {"master": account.master}}
-    return {"role": account.role}
+    return {"role": "missing" if state.account(address) is None else "user"}
 
 
 def abstraction(state: State, body: dict[str, object]) -> str:
     """The account's mode."""
     return whose(state, body).mode
-
-
-def dex_abstraction(state: State, body: dict[str, object]) -> bool | None:
-    """The older form of the same question."""
-    mode = whose(state, body).mode
-    return None if mode == STANDARD else mode != DISABLED
-
-
-def rate_limit(state: State, body: dict[str, object]) -> dict[str, object]:
-    """The account's own budget of requests."""
-    account = whose(state, body)
-    return {
-        "cumVlm": wire(account.volume),
-        "nRequestsUsed": account.requests,
-        "nRequestsCap": request_cap(state, account),
-        "nRequestsSurplus": 0,
-    }
 
 
 def active_asset(state: State, body: dict[str, object]) -> dict[str, object]:
@@ -337,19 +262,4 @@ def active_asset(state: State, body: dict[str, object]) -> dict[str, object]:
         "maxTradeSzs": [size, size],
         "availableToTrade": [wire(rounded(free, 6))] * 2,
         "markPx": wire(market.mark),
-    }
-
-
-def referral(state: State, body: dict[str, object]) -> dict[str, object]:
-    """Rewards of a builder; there are no referrals here."""
-    account = whose(state, body)
-    return {
-        "referredBy": None,
-        "cumVlm": wire(account.volume),
-        "unclaimedRewards": "0.0",
-        "claimedRewards": "0.0",
-        "builderRewards": wire(account.builder_rewards),
-        "referrerState": {"stage": "needToTrade", "data": {"required": "10000.0"}},
-        "rewardHistory": [],
-        "tokenToState": [],
     }

@@ -6,7 +6,6 @@ Source: venue page 1.1 (the weights), 1.2 and 1.4.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +13,7 @@ from devtools.devvenue import refusals as say
 from devtools.devvenue.accounts import Account
 from devtools.devvenue.refusals import Refused
 from devtools.devvenue.state import State
+from devtools.devvenue.wires import Action, Cancel, CancelByCloid, PlaceOrders
 
 MINUTE_MS: Final = 60_000
 INFO_WEIGHT: Final = 20
@@ -27,14 +27,7 @@ LIGHT: Final = {
     "userRole": 60,
 }
 PER_ITEMS: Final = 20
-GROWING: Final = {
-    "fundingHistory",
-    "historicalOrders",
-    "userFills",
-    "userFillsByTime",
-    "userFunding",
-    "recentTrades",
-}
+GROWING: Final = {"fundingHistory", "historicalOrders", "userFills", "userFillsByTime"}
 PER_ORDERS: Final = 40
 CANCEL_EXTRA: Final = 100_000
 FREE_EVERY_MS: Final = 10_000
@@ -51,16 +44,14 @@ def answer_weight(kind: str, answer: object) -> int:
     return len(answer) // PER_ITEMS if kind in GROWING and isinstance(answer, list) else 0
 
 
-def batch_of(action: Mapping[str, object]) -> int:
+def batch_of(action: Action) -> int:
     """Count the orders or cancels of an action; at least one."""
-    for key in ("orders", "cancels", "modifies"):
-        batch = action.get(key)
-        if isinstance(batch, list):
-            return max(1, len(batch))
-    return 1
+    if isinstance(action, PlaceOrders):
+        return max(1, len(action.orders))
+    return max(1, len(action.cancels)) if isinstance(action, (Cancel, CancelByCloid)) else 1
 
 
-def exchange_weight(action: Mapping[str, object]) -> int:
+def exchange_weight(action: Action) -> int:
     """The weight of an action: one, and one more for each forty orders."""
     return 1 + batch_of(action) // PER_ORDERS
 
@@ -91,16 +82,13 @@ class IpBudget:
             self.spent.setdefault(ip, deque()).append((now, weight))
 
 
-def request_cap(state: State, account: Account) -> int:
-    """The number of requests that an account has earned."""
-    return state.rules.request_buffer + int(account.volume)
-
-
-def count_requests(state: State, account: Account, action: Mapping[str, object]) -> None:
-    """Count an action against the account's budget. Errors: `Refused` when it is spent."""
-    count, cap = batch_of(action), request_cap(state, account)
+def count_requests(state: State, account: Account, action: Action) -> None:
+    """Count an action against the account's budget: it grows with the traded volume. Errors:
+    `Refused` when it is spent.
+    """
+    count, cap = batch_of(action), state.rules.request_buffer + int(account.volume)
     limit = cap
-    if action["type"] in ("cancel", "cancelByCloid"):
+    if isinstance(action, (Cancel, CancelByCloid)):
         limit = min(cap + CANCEL_EXTRA, cap * 2)
     if account.requests + count > limit:
         if state.now() - account.last_free_request < FREE_EVERY_MS:

@@ -108,7 +108,7 @@ def _orders_margin(state: State, account: Account, dexes: set[str]) -> Decimal:
     closing: dict[tuple[str, bool], Decimal] = {}
     for order in account.orders.values():
         market = state.markets[order.coin]
-        if order.reduce_only or order.waiting or order.parked or market.dex not in dexes:
+        if order.reduce_only or market.dex not in dexes:
             continue
         size = account.position(order.coin)
         against = -size if order.is_buy else size

@@ -85,7 +85,6 @@ class Market:
     book_time: int | None = None
     book: Book = field(default_factory=Book)
     funding_rows: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=20_000))
-    trades: deque[dict[str, object]] = field(default_factory=lambda: deque(maxlen=500))
 
     @property
     def cross_allowed(self) -> bool:

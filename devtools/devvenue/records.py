@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Final, Literal, TypedDict
+from typing import Final
 
 from devtools.devvenue.decimals import ZERO, rounded, wire
 
 OPEN: Final = "open"
 FILLED: Final = "filled"
 CANCELED: Final = "canceled"
-TRIGGERED: Final = "triggered"
-
-
-class Liquidation(TypedDict):
-    """The liquidated user and the method: the `liquidation` of a fill."""
-
-    liquidatedUser: str
-    markPx: str
-    method: Literal["market", "backstop"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trigger:
-    """The condition that starts a waiting order: a mark price, as take profit or stop loss."""
-
-    px: Decimal
-    is_market: bool
-    take_profit: bool
-
-    def above(self, is_buy: bool) -> bool:
-        """Whether it starts when the mark rises to it."""
-        return self.take_profit != is_buy
-
-    def hit(self, is_buy: bool, mark: Decimal) -> bool:
-        """Whether the mark has reached it."""
-        return mark >= self.px if self.above(is_buy) else mark <= self.px
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,44 +26,28 @@ class Order:
     sz: Decimal
     orig_sz: Decimal
     reduce_only: bool
-    tif: str | None
-    cloid: str | None
+    tif: str
     timestamp: int
-    trigger: Trigger | None = None
+    status_at: int
+    cloid: str | None = None
     builder: tuple[str, int] | None = None
     status: str = OPEN
-    status_at: int = 0
     status_sz: Decimal | None = None
-    waiting: bool = False
-    parked: bool = False
-    position_tpsl: bool = False
-    children: list[Order] = field(default_factory=list)
-    siblings: list[Order] = field(default_factory=list)
 
-    @property
-    def side(self) -> str:
-        """B for buy, A for sell."""
-        return "B" if self.is_buy else "A"
-
-    @property
-    def kind(self) -> str:
-        """The `orderType` of the frontend's rows."""
-        if self.trigger is None:
-            return "Market" if self.tif == "FrontendMarket" else "Limit"
-        way = "Take Profit" if self.trigger.take_profit else "Stop"
-        return f"{way} {'Market' if self.trigger.is_market else 'Limit'}"
-
-    def short(self) -> dict[str, object]:
-        """A row of `openOrders`."""
-        row: dict[str, object] = {
+    def _ids(self) -> dict[str, object]:
+        return {
             "coin": self.coin,
-            "side": self.side,
+            "side": "B" if self.is_buy else "A",
             "limitPx": wire(self.px),
             "sz": wire(self.sz),
             "oid": self.oid,
             "timestamp": self.timestamp,
             "origSz": wire(self.orig_sz),
         }
+
+    def short(self) -> dict[str, object]:
+        """A row of `openOrders`."""
+        row = self._ids()
         if self.cloid:
             row["cloid"] = self.cloid
         if self.reduce_only:
@@ -98,25 +56,14 @@ class Order:
 
     def long(self) -> dict[str, object]:
         """A row of `frontendOpenOrders`, and the order inside of a status."""
-        condition, trigger_px = "N/A", ZERO
-        if self.trigger:
-            way = "above" if self.trigger.above(self.is_buy) else "below"
-            condition, trigger_px = f"Price {way} {self.trigger.px:f}", self.trigger.px
-        return {
-            "coin": self.coin,
-            "side": self.side,
-            "limitPx": wire(self.px),
-            "sz": wire(self.sz),
-            "oid": self.oid,
-            "timestamp": self.timestamp,
-            "triggerCondition": condition,
-            "isTrigger": self.trigger is not None,
-            "triggerPx": wire(trigger_px),
-            "children": [child.long() for child in self.children],
-            "isPositionTpsl": self.position_tpsl,
+        return self._ids() | {
+            "triggerCondition": "N/A",
+            "isTrigger": False,
+            "triggerPx": "0.0",
+            "children": [],
+            "isPositionTpsl": False,
             "reduceOnly": self.reduce_only,
-            "orderType": self.kind,
-            "origSz": wire(self.orig_sz),
+            "orderType": "Market" if self.tif == "FrontendMarket" else "Limit",
             "tif": self.tif,
             "cloid": self.cloid,
         }
@@ -135,39 +82,36 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
-    """One trade of one account."""
+    """One trade of one account; `fee` includes `builder_fee`."""
 
-    coin: str
+    order: Order
     px: Decimal
     sz: Decimal
-    is_buy: bool
     time: int
     start: Decimal
     dir: str
     closed_pnl: Decimal
     hash: str
-    oid: int
+    tid: int
     crossed: bool
     fee: Decimal
     fee_token: str
-    tid: int
-    builder_fee: Decimal | None = None
-    cloid: str | None = None
-    liquidation: Liquidation | None = None
+    builder_fee: Decimal | None
+    liquidation: dict[str, str] | None
 
     def row(self) -> dict[str, object]:
-        """A row of `userFills`; `fee` includes `builderFee`."""
-        created: dict[str, object] = {
-            "coin": self.coin,
+        """A row of `userFills`."""
+        row: dict[str, object] = {
+            "coin": self.order.coin,
             "px": wire(self.px),
             "sz": wire(self.sz),
-            "side": "B" if self.is_buy else "A",
+            "side": "B" if self.order.is_buy else "A",
             "time": self.time,
             "startPosition": wire(self.start),
             "dir": self.dir,
             "closedPnl": wire(rounded(self.closed_pnl, 6)),
             "hash": self.hash,
-            "oid": self.oid,
+            "oid": self.order.oid,
             "crossed": self.crossed,
             "fee": wire(self.fee),
             "tid": self.tid,
@@ -175,12 +119,12 @@ class Fill:
             "twapId": None,
         }
         if self.builder_fee:
-            created["builderFee"] = wire(self.builder_fee)
-        if self.cloid:
-            created["cloid"] = self.cloid
+            row["builderFee"] = wire(self.builder_fee)
+        if self.order.cloid:
+            row["cloid"] = self.order.cloid
         if self.liquidation:
-            created["liquidation"] = self.liquidation
-        return created
+            row["liquidation"] = self.liquidation
+        return row
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,7 +138,6 @@ class Position:
     entry: Decimal = ZERO
     raw_usd: Decimal = ZERO
     funding_all: Decimal = ZERO
-    funding_open: Decimal = ZERO
     funding_change: Decimal = ZERO
 
     def pnl(self, mark: Decimal) -> Decimal:

@@ -22,9 +22,9 @@ class Refused(Exception):
 class OrderRefused(Exception):
     """One order of a batch is refused: an `error` among the statuses, and a row in the history."""
 
-    def __init__(self, status: str, text: str, *, whole_batch: bool = False):
+    def __init__(self, status: str, text: str):
         super().__init__(text)
-        self.status, self.text, self.whole_batch = status, text, whole_batch
+        self.status, self.text = status, text
 
 
 ASSET_FREE: Final = {
@@ -39,7 +39,6 @@ MIN_NOTIONAL: Final = "Order must have minimum value of $10."
 MARGIN: Final = "Insufficient margin to place order."
 REDUCE_ONLY: Final = "Reduce only order would increase position."
 IOC_NO_MATCH: Final = "Order could not immediately match against any resting orders."
-BAD_TRIGGER: Final = "Invalid TP/SL price."
 NO_LIQUIDITY: Final = "No liquidity available for market order."
 OI_CAPPED: Final = "Order would increase open interest while open interest is capped"
 OI_AGGRESSIVE: Final = (
@@ -54,7 +53,6 @@ ZERO_SIZE: Final = "Order has zero size."
 INVALID_PRICE: Final = "Order has invalid price."
 POST_ONLY_PHASE: Final = "Only post-only orders allowed immediately after network upgrade"
 MISSING_ORDER: Final = "Order was never placed, already canceled, or filled."
-CANNOT_MODIFY: Final = "Cannot modify canceled or filled order"
 BUILDER: Final = "Builder fee has not been approved."
 BUILDER_POOR: Final = "Builder has insufficient balance to be approved."
 EXPIRED: Final = "Action already expired"
@@ -65,12 +63,7 @@ AGENT_USED: Final = "Extra agent already used."
 AGENT_EXPIRED: Final = "Agent valid_until already expired."
 AGENT_PENDING: Final = "User has pending agent removal"
 LEVERAGE_TYPE: Final = "Cannot switch leverage type with open position."
-NOT_ISOLATED: Final = "Position does not use isolated margin."
 VAULT_MAY_NOT: Final = "Vault may not perform this action."
-NO_REFERRER: Final = "Referral code not registered"
-AGENT_SEND: Final = "Agent can only send asset to same user or their sub-accounts."
-INVALID_SEND: Final = "Invalid send"
-UNIFIED_OFF: Final = "Action disabled when unified account is active"
 # The venue's words for the next five are not on record; a caller must not match on them.
 HALTED: Final = "Trading is halted."
 NO_SUCH_ASSET: Final = "Invalid asset."
@@ -125,9 +118,3 @@ def too_many_requests(used: int, cap: int, volume: Decimal) -> str:
         f"Too many cumulative requests sent ({used} > {cap}) for cumulative volume traded "
         f"${volume:.2f}. Place taker orders to free up 1 request per USDC traded."
     )
-
-
-def schedule_gate(volume: Decimal) -> str:
-    """scheduleCancel before a million was traded."""
-    gate = "Cannot set scheduled cancel time until enough volume traded. Required: $1000000."
-    return f"{gate} Traded: ${volume.normalize():f}."

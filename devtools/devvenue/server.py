@@ -18,6 +18,7 @@ from devtools.devvenue.core import DevVenue
 from devtools.devvenue.faults import HUGE, VenueFault, spoiled
 from devtools.devvenue.limits import IpBudget, answer_weight, exchange_weight, info_weight
 from devtools.devvenue.refusals import UNDESERIALIZABLE, Malformed
+from devtools.devvenue.wires import read_envelope
 
 MAX_BODY: Final = 2**20
 VENUE: Final = web.AppKey("venue", DevVenue)
@@ -123,13 +124,14 @@ async def _info(request: web.Request) -> web.StreamResponse:
 async def _exchange(request: web.Request) -> web.StreamResponse:
     venue, budget = request.app[VENUE], request.app[BUDGET]
     body = await _json(request)
-    action = body.get("action") if isinstance(body, dict) else None
-    if not isinstance(action, dict):
-        raise web.HTTPUnprocessableEntity(text=UNDESERIALIZABLE)
+    try:
+        action = read_envelope(body).action
+    except Malformed as error:
+        raise web.HTTPUnprocessableEntity(text=UNDESERIALIZABLE) from error
     ip, weight = request.remote or "", exchange_weight(action)
     if not budget.take(ip, venue.state.now(), weight, venue.rules.ip_budget):
         return web.Response(status=429)
-    return await _answer(request, str(action.get("type")), body, venue.exchange)
+    return await _answer(request, action.type, body, venue.exchange)
 
 
 async def _control(request: web.Request) -> web.Response:

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Final
 
 from devtools.devvenue.accounts import SPOT, Account
-from devtools.devvenue.decimals import ONE, ZERO, canonical, micros, wire
+from devtools.devvenue.decimals import ONE, ZERO, micros
 from devtools.devvenue.margin import pool
 from devtools.devvenue.markets import Market
-from devtools.devvenue.records import Fill, Liquidation, Order, Position
+from devtools.devvenue.records import Fill, Order, Position
 from devtools.devvenue.state import State
 
 GROWTH_SCALE: Final = Decimal("0.1")
@@ -27,7 +27,7 @@ class Trade:
     sz: Decimal
     crossed: bool
     tid: int
-    liquidation: Liquidation | None = None
+    liquidation: dict[str, str] | None = None
 
 
 def fee_rate(state: State, market: Market, crossed: bool) -> Decimal:
@@ -52,22 +52,19 @@ def apply_trade(state: State, order: Order, trade: Trade) -> Fill:
     account.add_cash(market.dex, token, -fee)
     order.sz -= trade.sz
     fill = Fill(
-        coin=order.coin,
+        order=order,
         px=trade.px,
         sz=trade.sz,
-        is_buy=order.is_buy,
         time=state.now(),
         start=start,
         dir=way,
         closed_pnl=ZERO if realized is None else realized - fee,
         hash=state.hash_of(trade.tid),
-        oid=order.oid,
         crossed=trade.crossed,
         fee=fee,
         fee_token=state.tokens[token].name,
         tid=trade.tid,
         builder_fee=builder_fee,
-        cloid=order.cloid,
         liquidation=trade.liquidation,
     )
     account.fills.append(fill)
@@ -198,7 +195,7 @@ def worth(state: State, account: Account) -> Decimal:
     return total
 
 
-def pay_funding(state: State, market: Market, at: int) -> None:
+def pay_funding(state: State, market: Market) -> None:
     """One hour: size times oracle price times rate; positive means that longs pay (1.4)."""
     for account in state.accounts.values():
         position = account.positions.get(market.coin)
@@ -209,18 +206,24 @@ def pay_funding(state: State, market: Market, at: int) -> None:
             account.add_cash(market.dex, state.collateral(market.dex), -payment)
         else:
             position.raw_usd -= payment
+        account.funding_paid += payment
         position.funding_all += payment
-        position.funding_open += payment
         position.funding_change += payment
-        delta = {
-            "type": "funding",
-            "coin": market.coin,
-            "usdc": wire(-payment),
-            "szi": wire(position.size),
-            "fundingRate": wire(market.funding),
-            "nSamples": None,
-        }
-        account.fundings.append({"time": at, "hash": "0x" + "00" * 32, "delta": delta})
+
+
+def set_mode(state: State, account: Account, mode: str) -> None:
+    """Change where the balance of record is: one pool of each token, or one of each dex."""
+    was = account.pooled
+    account.mode = mode
+    if account.pooled and not was:
+        for dex, amount in account.perp.items():
+            token = state.collateral(dex)
+            account.spot[token] = account.spot.get(token, ZERO) + amount
+        account.perp.clear()
+    elif was and not account.pooled:
+        # What backs positions goes to the first dex of its collateral.
+        for dex in state.dexes:
+            account.perp[dex] = account.spot.pop(state.collateral(dex), ZERO)
 
 
 def deposit(state: State, address: str, amount: Decimal, dex: str = "") -> Account:
@@ -230,9 +233,5 @@ def deposit(state: State, address: str, amount: Decimal, dex: str = "") -> Accou
         account.spot[0] = account.spot.get(0, ZERO) + amount
     else:
         account.add_cash(dex, state.collateral(dex), amount)
-    account.deposited += amount
-    delta = {"type": "deposit", "usdc": canonical(amount)}
-    row = {"time": state.now(), "hash": state.hash_of(len(account.ledger)), "delta": delta}
-    account.ledger.append(row)
     sample(state, account)
     return account

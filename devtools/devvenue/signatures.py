@@ -7,30 +7,37 @@ Source: venue page 1.3; EIP-712.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, get_args, get_origin, get_type_hints
+from typing import Final
 
 import msgpack
-from eth_keys.datatypes import Signature
+from eth_account import Account
+from eth_account.messages import encode_typed_data
 from eth_keys.exceptions import BadSignature, ValidationError
 from eth_utils.crypto import keccak
 
-from devtools.devvenue.refusals import UNRECOVERABLE, Malformed, Refused
-from devtools.devvenue.wires import USER_SIGNED, UserSigned
+from devtools.devvenue.refusals import UNRECOVERABLE, Refused
+from devtools.devvenue.wires import Envelope, UserSigned
 
-_DOMAIN_TYPE: Final = keccak(
-    b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
-)
-_AGENT_TYPE: Final = keccak(b"Agent(string source,bytes32 connectionId)")
 _L1_CHAIN_ID: Final = 1337
-
-
-def _word(number: int) -> bytes:
-    return number.to_bytes(32, "big")
-
-
-def _domain(name: str, chain_id: int) -> bytes:
-    parts = [_DOMAIN_TYPE, keccak(text=name), keccak(text="1"), _word(chain_id), _word(0)]
-    return keccak(b"".join(parts))
+_AGENT: Final = {"Agent": {"source": "string", "connectionId": "bytes32"}}
+_APPROVALS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    "approveAgent": {
+        "HyperliquidTransaction:ApproveAgent": {
+            "hyperliquidChain": "string",
+            "agentAddress": "address",
+            "agentName": "string",
+            "nonce": "uint64",
+        }
+    },
+    "approveBuilderFee": {
+        "HyperliquidTransaction:ApproveBuilderFee": {
+            "hyperliquidChain": "string",
+            "maxFeeRate": "string",
+            "builder": "address",
+            "nonce": "uint64",
+        }
+    },
+}
 
 
 def action_hash(
@@ -44,67 +51,39 @@ def action_hash(
     return keccak(data)
 
 
-def l1_digest(connection_id: bytes, mainnet: bool) -> bytes:
-    """The digest that an L1 action's signature covers: the phantom agent of its network."""
-    struct = keccak(_AGENT_TYPE + keccak(text="a" if mainnet else "b") + connection_id)
-    return keccak(b"\x19\x01" + _domain("Exchange", _L1_CHAIN_ID) + struct)
+def signer_of(envelope: Envelope, *, mainnet: bool) -> str:
+    """The address behind a signature; any pair of numbers has one. Errors: `Refused`.
 
-
-def _message(form: type) -> list[tuple[str, str]]:
-    """The fields of a user-signed action's message with their EIP-712 types."""
-    hints = get_type_hints(form, include_extras=True)
-    names = [name for name in hints if name not in ("signatureChainId", "type")]
-    return [(name, _declared(hints[name])) for name in names]
-
-
-def _declared(hint: object) -> str:
-    if get_origin(hint) is Annotated and "address" in get_args(hint):
-        return "address"
-    return "uint64" if hint is int else "bool" if hint is bool else "string"
-
-
-_MESSAGES: Final = {kind: (form.__name__, _message(form)) for kind, form in USER_SIGNED.items()}
-
-
-def user_signed_digest(action: UserSigned) -> bytes:
-    """The digest that a user-signed action's signature covers. The domain has the chain that it
-    names.
+    An L1 action is signed by the phantom agent of its network, a user-signed one as typed data
+    whose domain has the chain that it names.
     """
-    message: Mapping[str, object] = action
-    name, fields = _MESSAGES[action["type"]]
-    declared = ",".join(f"{kind} {field}" for field, kind in fields)
-    struct = keccak(text=f"HyperliquidTransaction:{name}({declared})")
-    for field, kind in fields:
-        struct += _encoded(message[field], kind)
-    chain_id = int(action["signatureChainId"], 16)
-    domain = _domain("HyperliquidSignTransaction", chain_id)
-    return keccak(b"\x19\x01" + domain + keccak(struct))
-
-
-def _encoded(value: object, kind: str) -> bytes:
-    if isinstance(value, int):
-        return _word(value)
-    return _word(int(str(value), 16)) if kind == "address" else keccak(text=str(value))
-
-
-def read_signature(body: object) -> tuple[int, int, int]:
-    """r, s and v of a body; hex of up to 64 digits. Errors: `Malformed`."""
-    if not isinstance(body, dict) or body.get("v") not in (27, 28):
-        raise Malformed
+    action = envelope.action
+    fields = action.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(action, UserSigned):
+        types, message = _APPROVALS[action.type], fields
+        name, chain_id = "HyperliquidSignTransaction", int(action.signature_chain_id, 16)
+    else:
+        connection_id = action_hash(
+            fields, envelope.nonce, envelope.vault_address, envelope.expires_after
+        )
+        types, message = _AGENT, {"source": "a" if mainnet else "b", "connectionId": connection_id}
+        name, chain_id = "Exchange", _L1_CHAIN_ID
+    ((_, declared),) = types.items()
+    signable = encode_typed_data(
+        domain_data={
+            "name": name,
+            "version": "1",
+            "chainId": chain_id,
+            "verifyingContract": "0x" + "00" * 20,
+        },
+        message_types={
+            kind: [{"name": field, "type": of} for field, of in members.items()]
+            for kind, members in types.items()
+        },
+        message_data={field: message[field] for field in declared},
+    )
+    vrs = envelope.signature.v, *(int(n, 16) for n in (envelope.signature.r, envelope.signature.s))
     try:
-        r, s = (int(body[name], 16) for name in ("r", "s"))
-    except (KeyError, TypeError, ValueError) as error:
-        raise Malformed from error
-    if not (0 <= r < 2**256 and 0 <= s < 2**256):
-        raise Malformed
-    return r, s, body["v"]
-
-
-def recover(digest: bytes, signature: tuple[int, int, int]) -> str:
-    """The address behind a signature; any pair of numbers has one. Errors: `Refused`."""
-    r, s, v = signature
-    try:
-        key = Signature(vrs=(v - 27, r, s)).recover_public_key_from_msg_hash(digest)
+        return str(Account.recover_message(signable, vrs=vrs)).lower()
     except (BadSignature, ValidationError) as error:
         raise Refused(UNRECOVERABLE) from error
-    return str(key.to_address())

@@ -11,7 +11,7 @@ from eth_utils.crypto import keccak
 
 from devtools.devvenue.accounts import Account, Nonces
 from devtools.devvenue.decimals import ZERO
-from devtools.devvenue.markets import Dex, Listing, Market, Pair, Token, listing
+from devtools.devvenue.markets import Dex, Listing, Market, Token, listing
 from devtools.devvenue.records import Order
 
 HOUR_MS: Final = 3_600_000
@@ -69,11 +69,6 @@ class State:
             for hours in range(SEEDED_HOURS, 0, -1):
                 note_funding(market, self.funded_until - (hours - 1) * HOUR_MS)
 
-    @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """The spot pairs."""
-        return self.listed.pairs
-
     def of_dex(self, dex: str) -> Iterator[Market]:
         """The markets of a dex, in the order of its universe."""
         return (m for m in self.listed.markets if m.dex == dex)
@@ -86,12 +81,10 @@ class State:
         """The account of an address, if it has one."""
         return self.accounts.get(address.lower())
 
-    def open_account(self, address: str, role: str = "user", master: str | None = None) -> Account:
+    def open_account(self, address: str) -> Account:
         """The account of an address, made where there is none."""
         key = address.lower()
-        if key not in self.accounts:
-            self.accounts[key] = Account(address=key, role=role, master=master)
-        return self.accounts[key]
+        return self.accounts.setdefault(key, Account(address=key))
 
     def next_oid(self) -> int:
         """An order id, never used before."""

@@ -1,333 +1,187 @@
-"""Every action that the venue takes, in its canonical form: the order of the keys is hashed."""
+"""Actions that the venue takes, in canonical form: the order of the keys is hashed.
+
+The venue parses a body into its own types and hashes those, not the text that was posted: keys in
+another order, a price with trailing zeros or a checksummed address are taken, and hash as their
+canonical form. A signature made over the other form therefore recovers a stranger's address. Keys
+that are null count as absent and unknown keys are dropped, as serde does.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import (
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    NotRequired,
-    TypedDict,
-    TypeGuard,
-    final,
-    get_args,
-    get_type_hints,
-)
+from typing import Annotated, Final, Literal
 
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.alias_generators import to_camel
+
+from devtools.devvenue.decimals import canonical, parse
 from devtools.devvenue.refusals import Malformed
-from devtools.devvenue.shapes import (
-    Address,
-    Cloid,
-    Figure,
-    FormReader,
-    address,
-    blank_or_address,
-    only_true,
-    reader_of,
-    signed_integer,
-    text,
-)
-
-Tif = Literal["Alo", "Ioc", "Gtc", "FrontendMarket"]
-_OnlyTrue = Annotated[bool, only_true]
 
 
-class _TifOnly(TypedDict):
-    tif: Tif
+def _canonical(text: str) -> str:
+    number = parse(text)
+    if number is None:
+        raise ValueError("not a plain decimal")
+    return canonical(number)
 
 
-@final
-class Limit(TypedDict):
-    """A limit order's type."""
-
-    limit: _TifOnly
-
-
-class _TriggerFields(TypedDict):
-    isMarket: bool
-    triggerPx: Figure
-    tpsl: Literal["tp", "sl"]
+Unsigned = Annotated[int, Field(ge=0, le=2**64 - 1)]
+Figure = Annotated[str, AfterValidator(_canonical)]
+Address = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{40}$", to_lower=True)]
+Cloid = Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{32}$", to_lower=True)]
+# An agent without a name takes the unnamed place, and that is signed as no text.
+_Name = Annotated[str, BeforeValidator(lambda value: "" if value is None else value)]
 
 
-@final
-class Trigger(TypedDict):
-    """The type of an order that waits."""
-
-    trigger: _TriggerFields
+class _Form(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True, alias_generator=to_camel)
 
 
-_limit, _trigger = reader_of(Limit), reader_of(Trigger)
+class _Tif(_Form):
+    tif: Literal["Alo", "Ioc", "Gtc", "FrontendMarket"]
 
 
-def _kind(value: object) -> Limit | Trigger:
-    if not isinstance(value, dict) or len(value) != 1:
-        raise Malformed
-    return _limit(value) if "limit" in value else _trigger(value)
+class _Limit(_Form):
+    limit: _Tif
 
 
-class Order(TypedDict):
+class OrderWire(_Form):
     """One order of a batch."""
 
-    a: int
+    a: Unsigned
     b: bool
     p: Figure
     s: Figure
     r: bool
-    t: Annotated[Limit | Trigger, _kind]
-    c: NotRequired[Cloid]
+    t: _Limit
+    c: Cloid | None = None
 
 
-class _Builder(TypedDict):
+class _Builder(_Form):
     b: Address
-    f: int
+    f: Unsigned
 
 
-class _Priority(TypedDict):
-    p: int
-
-
-Grouping = Literal["na", "normalTpsl", "positionTpsl"] | _Priority
-
-
-class PlaceOrders(TypedDict):
+class PlaceOrders(_Form):
     """`order`."""
 
     type: Literal["order"]
-    orders: list[Order]
-    grouping: Grouping
-    builder: NotRequired[_Builder]
+    orders: list[OrderWire]
+    grouping: Literal["na"]
+    builder: _Builder | None = None
 
 
-class _ByOid(TypedDict):
-    a: int
-    o: int
+class _ByOid(_Form):
+    a: Unsigned
+    o: Unsigned
 
 
-class Cancel(TypedDict):
+class Cancel(_Form):
     """`cancel`."""
 
     type: Literal["cancel"]
     cancels: list[_ByOid]
-    f: NotRequired[_OnlyTrue]
 
 
-class _ByCloid(TypedDict):
-    asset: int
+class _ByCloid(_Form):
+    asset: Unsigned
     cloid: Cloid
 
 
-class CancelByCloid(TypedDict):
+class CancelByCloid(_Form):
     """`cancelByCloid`."""
 
     type: Literal["cancelByCloid"]
     cancels: list[_ByCloid]
-    f: NotRequired[_OnlyTrue]
 
 
-class _Modified(TypedDict):
-    oid: int | Cloid
-    order: Order
-
-
-class Modify(TypedDict):
-    """`modify`."""
-
-    type: Literal["modify"]
-    oid: int | Cloid
-    order: Order
-    a: NotRequired[_OnlyTrue]
-
-
-class BatchModify(TypedDict):
-    """`batchModify`."""
-
-    type: Literal["batchModify"]
-    modifies: list[_Modified]
-    a: NotRequired[_OnlyTrue]
-
-
-class UpdateLeverage(TypedDict):
+class UpdateLeverage(_Form):
     """`updateLeverage`."""
 
     type: Literal["updateLeverage"]
-    asset: int
-    isCross: bool
-    leverage: int
+    asset: Unsigned
+    is_cross: bool
+    leverage: Unsigned
 
 
-class UpdateIsolatedMargin(TypedDict):
-    """`updateIsolatedMargin`. Units: `ntli` in micros."""
-
-    type: Literal["updateIsolatedMargin"]
-    asset: int
-    isBuy: bool
-    ntli: Annotated[int, signed_integer]
-
-
-class ScheduleCancel(TypedDict):
-    """`scheduleCancel`. Units: ms."""
-
-    type: Literal["scheduleCancel"]
-    time: NotRequired[int]
-
-
-class Noop(TypedDict):
+class Noop(_Form):
     """`noop`."""
 
     type: Literal["noop"]
 
 
-class SetReferrer(TypedDict):
-    """`setReferrer`."""
+class _Signed(_Form):
+    """An action that a person signs as typed data."""
 
-    type: Literal["setReferrer"]
-    code: str
-
-
-class AgentSetAbstraction(TypedDict):
-    """`agentSetAbstraction`."""
-
-    type: Literal["agentSetAbstraction"]
-    abstraction: Literal["i", "u", "p"]
-
-
-class AgentSendAsset(TypedDict):
-    """`agentSendAsset`."""
-
-    type: Literal["agentSendAsset"]
-    destination: Address
-    sourceDex: str
-    destinationDex: str
-    token: str
-    amount: Figure
-    fromSubAccount: str
-    nonce: int
-
-
-# What a person signs as typed data: the class is called as its EIP-712 type, whose fields are those
-# beside `type` and `signatureChainId`. An address is signed as a text unless it says otherwise.
-_CHAIN_ID: Final = re.compile(r"0x[0-9a-fA-F]{1,16}")
-
-
-def _chain_id(value: object) -> str:
-    digits = text(value)
-    if not _CHAIN_ID.fullmatch(digits):
-        raise Malformed
-    return digits
-
-
-_Bytes20 = Annotated[str, address, "address"]
-
-
-class _Signed(TypedDict):
-    signatureChainId: Annotated[str, _chain_id]
-    hyperliquidChain: Literal["Mainnet", "Testnet"]
+    signature_chain_id: Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{1,16}$")]
+    hyperliquid_chain: Literal["Mainnet", "Testnet"]
 
 
 class ApproveAgent(_Signed):
     """`approveAgent`."""
 
     type: Literal["approveAgent"]
-    agentAddress: _Bytes20
-    agentName: str
-    nonce: int
+    agent_address: Address
+    agent_name: _Name = ""
+    nonce: Unsigned
 
 
 class ApproveBuilderFee(_Signed):
     """`approveBuilderFee`."""
 
     type: Literal["approveBuilderFee"]
-    maxFeeRate: str
-    builder: _Bytes20
-    nonce: int
+    max_fee_rate: str
+    builder: Address
+    nonce: Unsigned
 
 
-class UserSetAbstraction(_Signed):
-    """`userSetAbstraction`."""
-
-    type: Literal["userSetAbstraction"]
-    user: _Bytes20
-    abstraction: str
-    nonce: int
+UserSigned = ApproveAgent | ApproveBuilderFee
+Action = PlaceOrders | Cancel | CancelByCloid | UpdateLeverage | Noop | UserSigned
 
 
-class UsdClassTransfer(_Signed):
-    """`usdClassTransfer`."""
+class Signature(_Form):
+    """r and s in hex of up to 64 digits, and the parity."""
 
-    type: Literal["usdClassTransfer"]
-    amount: str
-    toPerp: bool
-    nonce: int
-
-
-class SendAsset(_Signed):
-    """`sendAsset`."""
-
-    type: Literal["sendAsset"]
-    destination: Address
-    sourceDex: str
-    destinationDex: str
-    token: str
-    amount: str
-    fromSubAccount: Annotated[str, blank_or_address]
-    nonce: int
+    r: Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{1,64}$")]
+    s: Annotated[str, StringConstraints(pattern=r"^0x[0-9a-fA-F]{1,64}$")]
+    v: Literal[27, 28]
 
 
-class _Payment(_Signed):
-    destination: Address
-    amount: str
-    time: int
+class Envelope(_Form):
+    """A body of `POST /exchange`."""
+
+    action: Annotated[Action, Field(discriminator="type")]
+    nonce: Unsigned
+    signature: Signature
+    vault_address: Address | None = None
+    expires_after: Unsigned | None = None
 
 
-class UsdSend(_Payment):
-    """`usdSend`."""
-
-    type: Literal["usdSend"]
+_CLOID: Final[TypeAdapter[str]] = TypeAdapter(Cloid)
 
 
-class Withdraw(_Payment):
-    """`withdraw3`."""
-
-    type: Literal["withdraw3"]
-
-
-L1Action = (
-    PlaceOrders | Cancel | CancelByCloid | Modify | BatchModify | UpdateLeverage | ScheduleCancel
-    | UpdateIsolatedMargin | Noop | SetReferrer | AgentSetAbstraction | AgentSendAsset
-)  # fmt: skip
-UserSigned = (
-    ApproveAgent | ApproveBuilderFee | UserSetAbstraction | UsdClassTransfer | SendAsset | UsdSend
-    | Withdraw
-)  # fmt: skip
-Action = L1Action | UserSigned
-
-
-def name_of(form: type) -> str:
-    """The name of an action on the wire."""
-    (name,) = get_args(get_type_hints(form)["type"])
-    return str(name)
-
-
-USER_SIGNED: Final[Mapping[str, type]] = {name_of(form): form for form in get_args(UserSigned)}
-_READERS: Final[Mapping[object, FormReader[Any]]] = {
-    name_of(form): reader_of(form) for form in get_args(Action)
-}
-
-
-def read_action(body: object) -> Action:
-    """An action in its canonical form. Errors: `Malformed`."""
-    kind = body.get("type") if isinstance(body, dict) else None
-    if not isinstance(body, dict) or not isinstance(kind, str) or kind not in _READERS:
+def read_envelope(body: object) -> Envelope:
+    """A body in its canonical form. Errors: `Malformed`."""
+    try:
+        envelope = Envelope.model_validate(body)
+    except ValidationError as error:
+        raise Malformed from error
+    if isinstance(envelope.action, UserSigned) and envelope.expires_after is not None:
         raise Malformed
-    # An agent without a name takes the unnamed place, and that is signed as no text.
-    unnamed = {"agentName": ""} if body.get("agentName") is None else {}
-    action: Action = _READERS[kind](body | unnamed)
-    return action
+    return envelope
 
 
-def user_signed(action: Action) -> TypeGuard[UserSigned]:
-    """Whether it is signed as typed data by the account itself."""
-    return action["type"] in USER_SIGNED
+def read_cloid(value: object) -> str:
+    """Sixteen bytes in hex, lower case. Errors: `Malformed`."""
+    try:
+        return _CLOID.validate_python(value)
+    except ValidationError as error:
+        raise Malformed from error

@@ -39,11 +39,6 @@ def limit(
     return made | ({"c": cloid} if cloid else {})
 
 
-def stop(asset: int, buy: bool, px: str, sz: str, at: str, tpsl: str = "sl") -> dict[str, Any]:
-    trigger = {"isMarket": True, "triggerPx": at, "tpsl": tpsl}
-    return {"a": asset, "b": buy, "p": px, "s": sz, "r": True, "t": {"trigger": trigger}}
-
-
 @dataclass
 class Desk:
     """A venue, its clock, and the actions of its people."""

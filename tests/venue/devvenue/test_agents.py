@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -153,14 +154,14 @@ def test_where_addresses_may_return_an_old_action_may_too(desk: Desk) -> None:
     assert position["szi"] == "0.002"
 
 
-def test_an_agent_approves_nobody_and_a_sub_account_neither(desk: Desk) -> None:
+def test_an_agent_approves_nobody_and_no_vault_does(desk: Desk) -> None:
     desk.approve(ALICE, address(KEY), "key")
     words = f"Must deposit before performing actions. User: {address(KEY)}"
     assert desk.approve(KEY, address(another(1)), "mine") == words
-    sub = "0x" + "5b" * 20
-    desk.venue.sub_account(ALICE.address, sub)
-    body = desk.agent_envelope(ALICE, address(another(1)), "x") | {"vaultAddress": sub}
+    vault = "0x" + "5b" * 20
+    body = desk.agent_envelope(ALICE, address(another(1)), "x") | {"vaultAddress": vault}
     assert desk.venue.exchange(body)["response"] == "Vault may not perform this action."
+    assert noop(desk, ALICE, vault=vault) == f"Vault not registered: {vault}"
 
 
 def test_a_name_is_sixteen_characters_and_the_date_is_none_of_them(desk: Desk) -> None:
@@ -168,17 +169,6 @@ def test_a_name_is_sixteen_characters_and_the_date_is_none_of_them(desk: Desk) -
     assert desk.approve(ALICE, address(another(1)), f"{'n' * 16} valid_until {until}") == "ok"
     with pytest.raises(Malformed):
         desk.approve(ALICE, address(another(2)), "n" * 17)
-
-
-def test_an_agent_of_the_master_trades_a_sub_account_and_a_stranger_does_not(desk: Desk) -> None:
-    sub = "0x" + "5b" * 20
-    desk.venue.sub_account(ALICE.address, sub, 1_000)
-    desk.approve(ALICE, address(KEY), "key")
-    assert noop(desk, KEY, vault=sub) == "ok"
-    assert noop(desk, BOB, vault=sub) == f"Vault not registered: {sub}"
-    assert noop(desk, ALICE, vault="0x" + "77" * 20) == f"Vault not registered: {'0x' + '77' * 20}"
-    role = desk.venue.info({"type": "userRole", "user": sub})
-    assert role == {"role": "subAccount", "data": {"master": address(ALICE)}}
 
 
 def builder_order(ingest_context: Desk, fee: int) -> Any:
@@ -192,12 +182,10 @@ def test_a_builder_takes_no_more_than_was_approved_and_nothing_unapproved(desk: 
     assert desk.approve_builder(ALICE, "0.05%") == "ok"
     asked = {"type": "maxBuilderFee", "user": ALICE.address, "builder": BUILDER.address}
     assert desk.venue.info(asked) == 50
-    assert desk.ask("approvedBuilders", ALICE) == [address(BUILDER)]
     assert builder_order(desk, 51) == words
     assert "filled" in builder_order(desk, 50)
     assert desk.approve_builder(ALICE, "0%") == "ok"
     assert desk.venue.info(asked) == 0
-    assert desk.ask("approvedBuilders", ALICE) == []
     assert builder_order(desk, 1) == words
 
 
@@ -208,14 +196,7 @@ def test_the_fee_includes_the_builders_part_and_reaches_the_builder(desk: Desk) 
     assert (fill["px"], fill["sz"]) == ("64001.0", "0.001")
     assert fill["builderFee"] == "0.064001"
     assert fill["fee"] == "0.092801"
-    assert desk.ask("referral", BUILDER)["builderRewards"] == "0.064001"
-
-
-def test_a_builder_in_unified_mode_accrues_nothing(desk: Desk) -> None:
-    desk.approve_builder(ALICE, "0.1%")
-    desk.venue.abstraction(BUILDER.address, "unifiedAccount")
-    builder_order(desk, 100)
-    assert desk.ask("referral", BUILDER)["builderRewards"] == "0.0"
+    assert desk.venue.account(BUILDER.address).builder_rewards == Decimal("0.064001")
 
 
 def test_a_builder_has_a_hundred_dollars_and_a_user_ten_builders(desk: Desk) -> None:

@@ -102,10 +102,10 @@ def test_no_micro_dollar_appears_or_is_lost(
     assert cash == 20_000 - sum(fill.fee for fill in fills)
     assert sum(p.size for p in held) == 0
     for account in accounts:
-        signed = sum(f.sz if f.is_buy else -f.sz for f in account.fills)
+        signed = sum(f.sz if f.order.is_buy else -f.sz for f in account.fills)
         assert account.position(coin) == signed
         for order in account.history:
-            done = sum(f.sz for f in account.fills if f.oid == order.oid)
+            done = sum(f.sz for f in account.fills if f.order is order)
             assert order.orig_sz == order.sz + done
     assert_book_is_what_is_open(desk, coin, dex)
 
@@ -162,9 +162,8 @@ def test_every_dollar_is_explained_by_fills_fees_and_funding(
     for event in events:
         happen(desk, event)
         held = sum(account.perp.values()) + sum(p.raw_usd for p in account.positions.values())
-        spent = sum((f.sz if f.is_buy else -f.sz) * f.px + f.fee for f in account.fills)
-        paid = sum(Decimal(row["delta"]["usdc"]) for row in account.fundings)
-        assert held == account.deposited - spent + paid
+        spent = sum((f.sz if f.order.is_buy else -f.sz) * f.px + f.fee for f in account.fills)
+        assert held == 15_000 - spent - account.funding_paid
         for coin, position in account.positions.items():
             market = desk.venue.market(coin)
             assert position.size != 0

@@ -55,7 +55,6 @@ def desk() -> Desk:
     btc = made.id("BTC")
     made.approve(ALICE, address(KEY), "ok")
     made.approve_builder(ALICE, "0.001%")
-    made.venue.vault(BOB.address, "0x" + "fa" * 20, 100)
     builder = {"b": address(BUILDER), "f": 1}
     made.order(ALICE, limit(btc, False, "63000", "1", "Ioc"), builder=builder)
     made.order(BOB, limit(btc, True, "64500", "0.001", "Ioc"))
@@ -104,9 +103,8 @@ ANSWERS: Final[dict[str, Callable[[Desk], Any]]] = {
     "spotClearinghouseState": lambda d: d.ask("spotClearinghouseState", ALICE),
     "maxBuilderFee": lambda d: d.ask("maxBuilderFee", ALICE, **BUILDER_QUERY),
     "extraAgents": lambda d: d.ask("extraAgents", ALICE),
-    "userRole": lambda d: d.ask("userRole", user="0x" + "fa" * 20),
+    "userRole": lambda d: d.ask("userRole", BOB),
     "orderStatus": lambda d: d.ask("orderStatus", ALICE, oid=1),
-    "userRateLimit": lambda d: d.ask("userRateLimit", ALICE),
     "perpCategories": lambda d: d.ask("perpCategories"),
 }
 
@@ -158,7 +156,6 @@ Insufficient margin to place order.
 Reduce only order would increase position.
 Post only order would have immediately matched, bbo was 1@2.
 Order could not immediately match against any resting orders.
-Invalid TP/SL price.
 No liquidity available for market order.
 Order price cannot be more than 80% away from the reference price
 Order price too far from oracle
