@@ -35,7 +35,6 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """Return the present as an aware UTC datetime."""
-        ...
 
 
 class Ids(Protocol):
@@ -43,15 +42,12 @@ class Ids(Protocol):
 
     def short(self, prefix: str) -> str:
         """Return `prefix` and 10 random base32 characters, for example `m_abcdefgh23`."""
-        ...
 
     def token(self, prefix: str) -> str:
         """Return `prefix` and 43 base64url characters (256 bits)."""
-        ...
 
     def nonce256(self) -> int:
         """Return a random 256-bit integer."""
-        ...
 
 
 class Chain(Actions, ApprovalChain, Protocol):
@@ -64,41 +60,33 @@ class Chain(Actions, ApprovalChain, Protocol):
     @property
     def chain_id(self) -> int:
         """EIP-155 id."""
-        ...
 
     @property
     def name(self) -> str:
         """Display name of the network."""
-        ...
 
     @property
     def public_rpc(self) -> str | None:
         """A public RPC address; the configured one may hold a key."""
-        ...
 
     @property
     def rpc_set(self) -> bool:
         """True where an RPC address is configured."""
-        ...
 
     @property
     def asks_several(self) -> bool:
         """True where several nodes are configured, so that a quorum read has several answers."""
-        ...
 
     @property
     def sponsors(self) -> bool:
         """True where a paymaster is configured."""
-        ...
 
     @property
     def usdc(self) -> str | None:
         """Address of USDC, EIP-55."""
-        ...
 
     def inner_calls(self, call_data: str) -> Sequence[InnerCall] | None:
         """The calls inside a smart account's calldata; None for an unknown form."""
-        ...
 
     async def paymaster_data(
         self,
@@ -107,70 +95,55 @@ class Chain(Actions, ApprovalChain, Protocol):
         entry_point: str,
     ) -> JsonObject:
         """The paymaster's fields (ERC-7677). Errors: `not_configured`, `chain_unavailable`."""
-        ...
 
     @property
     def factory(self) -> str | None:
         """Address of the vault factory, None while unset."""
-        ...
 
     @property
     def confirmations(self) -> int:
         """The depth in blocks at which a log enters the ledger."""
-        ...
 
     @property
     def explorer(self) -> str | None:
         """Base address of a block explorer."""
-        ...
 
     def targets_hash(self, targets: Sequence[Target]) -> str:
         """keccak256(abi.encode(calls, probes)) of the contract entries, 0x hex."""
-        ...
 
     def guard_hash(self, targets: Sequence[Target]) -> str:
         """keccak256 of the canonical JSON of the entries that are not contract entries, 0x hex."""
-        ...
 
     def digest(self, typed_data: JsonObject) -> str:
         """EIP-712 digest of the typed data, 0x hex."""
-        ...
 
     def vault_address(
         self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
     ) -> str:
         """The address at which a factory creates the vault of signed terms of version 2, EIP-55."""
-        ...
 
     def create_call(
         self, message: Mapping[str, str], targets: Sequence[Target], signature: str
     ) -> Call:
         """Calldata of the factory's create; `message` is the signed typed data's message."""
-        ...
 
     async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
         """The factory's log of the vault of these terms, in `by` or in the blocks before it."""
-        ...
 
     def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
         """Calldata of a vault function; amounts as `Usdc`, addresses and bytes as 0x text."""
-        ...
 
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""
-        ...
 
     def explain_call(self, data: str) -> DecodedCalldata:
         """Decode calldata of known functions; never raises."""
-        ...
 
     async def check_signature(self, digest: str, signature: str, signer: str) -> SignerCheck | None:
         """Say how `signature` proves `signer` (EOA, EIP-2098, ERC-1271, ERC-6492), if it does."""
-        ...
 
     async def latest(self) -> BlockStamp:
         """Return the newest block."""
-        ...
 
     async def vault_states(
         self, vaults: Sequence[str], *, agreed: bool = False
@@ -178,63 +151,51 @@ class Chain(Actions, ApprovalChain, Protocol):
         """Read many vaults at one block; `agreed`: only states on which most configured nodes
         agree.
         """
-        ...
 
     async def block(self, number: int) -> BlockStamp | None:
         """A block's number, hash and time; None where the chain has none of that number."""
-        ...
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
         """Return the mined transaction, its revert decoded; None where no node has it."""
-        ...
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
         """Receipts of many transactions, by lower-case hash, without the reasons of reverts; one
         that the node returns malformed is left out.
         """
-        ...
 
     async def is_pending(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
-        ...
 
     async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
         """The transactions of an account to a contract after a block, failed ones too."""
-        ...
 
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
-        ...
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest block."""
-        ...
 
     def short_deadline(self) -> AbstractContextManager[None]:
         """Within it the chain is waited for no longer than the setting of reads says, in all; then
         it is `chain_unavailable`.
         """
-        ...
 
     def last_known(self, vault: str) -> VaultState | None:
         """The vault's state when it was last read, with `last_known` set; None where it was not
         read.
         """
-        ...
 
     @property
     def node_problem(self) -> str | None:
         """The reason for which this chain is not read: its node serves another chain, its nodes do
         not agree, or they stand still; None where there is none.
         """
-        ...
 
     @property
     def complete(self) -> BlockStamp | None:
         """The block up to which the ledger has what the chain has; None before this process's
         reader came to rest.
         """
-        ...
 
 
 class Chains(Protocol):
@@ -242,30 +203,24 @@ class Chains(Protocol):
 
     def get(self, chain_id: int) -> Chain:
         """Return the chain; `not_configured` for an id that no setting names."""
-        ...
 
     def ids(self) -> Sequence[int]:
         """Ids of the configured chains."""
-        ...
 
     def request_deadline(self) -> AbstractContextManager[None]:
         """Within it a request waits for chains no longer than the setting says, in all."""
-        ...
 
     def node_problem(self) -> Mapping[int, str]:
         """The chains of which nothing is believed, and why."""
-        ...
 
     def faults(self) -> Mapping[int, Mapping[int, str]]:
         """Faults of nodes, by chain and by the node's place in the settings, from 1 on."""
-        ...
 
     def address(self, text: str) -> str:
         """Return the EIP-55 form of an address given in any case.
 
         Errors: `invalid_address`, for a wrong EIP-55 checksum in mixed case too (contract 1).
         """
-        ...
 
 
 class SignInVerifier(Protocol):
@@ -282,18 +237,15 @@ class SignInVerifier(Protocol):
         expires: datetime,
     ) -> str:
         """Write the message to sign; its domain is the host of `uri`."""
-        ...
 
     def nonce(self, text: str) -> str | None:
         """Find the nonce in a text from outside, in time linear in it; None where there is none.
         Nothing else of the text is read: whether it was issued here is decided by comparing it with
         the one that was.
         """
-        ...
 
     def digest(self, text: str) -> str:
         """EIP-191 hash that `personal_sign` signs, 0x hex."""
-        ...
 
 
 class HouseKeeper(Protocol):
@@ -305,16 +257,13 @@ class HouseKeeper(Protocol):
     @property
     def address(self) -> str:
         """EIP-55 address of the key."""
-        ...
 
     async def affords(self, chain_id: int) -> bool:
         """True where the key's gas money lasts for a good many transactions more, so that one that
         can wait takes nothing from those that cannot.
         """
-        ...
 
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
         replaced.
         """
-        ...

@@ -7,9 +7,12 @@ serializers (tools.model.serialization); the domain itself imports no pydantic.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from dataclasses import fields
+from functools import cache, partial
 from operator import is_
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
+
+S = TypeVar("S")
 
 JsonObject: TypeAlias = Mapping[str, Any]
 """A JSON object as it was decoded: out of the configuration, a checkpoint, a signed message.
@@ -30,8 +33,6 @@ def wire_name(name: str) -> dict[str, object]:
 
 # Called for every such field of every answer: a partial needs no Python frame.
 _is_none: Final = partial(is_, None)
-
-
 LEFT_OUT: Final[dict[str, object]] = {"exclude_if": _is_none}
 """A field that an answer does not carry where it is None."""
 
@@ -42,3 +43,18 @@ def described(text: str) -> dict[str, object]:
 
 
 SERVICES_LABEL: Final = described("the service's own label; null for a call that it does not know")
+
+
+def copy_fields(shape: type[S], source: object, **values: object) -> S:
+    """A dataclass of `values` and, for its other fields, the attributes that the source has by
+    their names; what neither has keeps its default.
+    """
+    for name in _names(shape):
+        if name not in values and hasattr(source, name):
+            values[name] = getattr(source, name)
+    return shape(**values)
+
+
+@cache
+def _names(shape: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(shape))

@@ -11,7 +11,6 @@ FIELDS: Final = (
     ("nonce", "uint256"),
 )
 
-
 _DOMAIN: Final = (("name", "string"), ("version", "string"), ("chainId", "uint256"))
 
 

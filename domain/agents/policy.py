@@ -19,7 +19,6 @@ OPEN_LOG_BYTES: Final = 8_192
 # Bytes of a value in the append-only log; of a larger one it stores size and hash.
 KEPT_BYTES: Final = 1_024
 
-
 JSON_FIELDS: Final = (
     "assets",
     "venues",
@@ -28,7 +27,6 @@ JSON_FIELDS: Final = (
     "hold_ratio",
     "auto_vs_approval",
 )
-
 
 SIDES: Final = ("from", "to")
 OWNERS_WORDS: Final = described("the owner's own words, as JSON")

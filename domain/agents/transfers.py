@@ -11,14 +11,10 @@ from domain.chain_facts import Receipt, TransferLog
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire_fields import described
+from domain.wire_fields import copy_fields, described
 
 STATES: Final = ("idle", "reserved", "in_transit", "delivered")
-
-
 REPORTED, CONFIRMED, FAILED = "reported", "confirmed", "failed"
-
-
 REF_REPORT, REF_CONFIRMED, REF_FAILED = "transfer_report", "transfer_confirmed", "transfer_failed"
 
 
@@ -63,19 +59,11 @@ class StoredTransfer:
 
     def as_report(self) -> TransferReport:
         """The report as it is shown."""
-        return TransferReport(
-            agent_id=self.agent_id,
-            chain_id=self.chain_id,
-            asset=self.asset,
+        return copy_fields(
+            TransferReport,
+            self,
             amount=Usdc(self.amount),
             amount_actual=None if self.amount_actual is None else Usdc(self.amount_actual),
-            tx_hash=self.tx_hash,
-            direction=self.direction,
-            reported_by=self.reported_by,
-            reported_at=self.reported_at,
-            confirmed_at=self.confirmed_at,
-            status=self.status,
-            override_reason=self.override_reason,
         )
 
 

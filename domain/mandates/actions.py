@@ -35,14 +35,11 @@ class Actions(Protocol):
 
     def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
         """keccak256(abi.encode(vault, target, keccak256(data), approveAmount)), 0x hex."""
-        ...
 
     def action(self, vault: str, target: str, data: str, approve_amount: Usdc) -> Action:
         """The action that this very call is, with its hashes."""
-        ...
 
     def action_called(self, vault: str, data: str) -> Action | None:
         """The action that calldata of the vault's execute or executeApproved is; None for any
         other.
         """
-        ...

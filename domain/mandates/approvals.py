@@ -12,11 +12,9 @@ from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire_fields import JsonObject, described
+from domain.wire_fields import JsonObject, copy_fields, described
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
-
-
 OPEN: Final = frozenset({"pending", "approved"})
 
 
@@ -84,20 +82,11 @@ class Approval:
     def as_item(self, now: datetime) -> ApprovalItem:
         """The item as it is shown."""
         at = self.target
-        return ApprovalItem(
-            approval_id=self.approval_id,
-            public_id=self.public_id,
+        return copy_fields(
+            ApprovalItem,
+            self,
             status=self.status_at(now),
-            target=ApprovalTarget(
-                market=at.get("market"), address=at.get("address"), selector=at.get("selector")
-            ),
-            data=self.data,
-            approve_amount_usdc=self.approve_amount_usdc,
-            why=self.why,
-            requested_at=self.requested_at,
-            expires_at=self.expires_at,
-            decided_at=self.decided_at,
-            note=self.note,
+            target=ApprovalTarget(**{n: at.get(n) for n in ("market", "address", "selector")}),
         )
 
 
@@ -136,17 +125,14 @@ class ApprovalChain(Protocol):
         """The typed data ApproveAction that the owner signs, in the domain of the factory of the
         terms; `mandate` is the digest of the signed terms, `until` unix seconds, inclusive.
         """
-        ...
 
     def on_chain_form(self, signature: str) -> str:
         """An EOA's signature in the one form that our contracts take."""
-        ...
 
     async def approvals_on_chain(self, factory: str) -> bool:
         """True where the factory's vaults ask for the owner's signature above the amount; a
         factory never changes its mind, so it is asked once.
         """
-        ...
 
 
 def good_until(item: Approval, same_action: Sequence[Approval]) -> int:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
 from domain.mandates.targets import (
     VENUE,
-    ContractTarget,
     EnforcedBy,
-    EnforcedContract,
-    EnforcedPaidRead,
     EnforcedTarget,
-    EnforcedVault,
-    EnforcedVenue,
-    PaidReadTarget,
     Target,
-    VaultTarget,
-    VenueTarget,
 )
 from domain.money import Usdc
 from domain.settings import Switches
@@ -128,19 +120,19 @@ def _clause(
     key: ClauseKey,
     text: str,
     params: ClauseParams,
-    enforced_by: EnforcedBy,
-    fields: tuple[str, ...],
-    status: Literal["enforced", "stored_pending"] = "enforced",
+    *fields: str,
+    by: EnforcedBy = "Contract",
+    waits: bool = False,
 ) -> Clause:
     return Clause(
         n=int(key),
         key=key.key,
         text_en=text,
         params=params,
-        enforced_by=enforced_by,
+        enforced_by=by,
         source=fields[0],
         signed_fields=fields,
-        status=status,
+        status="stored_pending" if waits else "enforced",
     )
 
 
@@ -154,50 +146,6 @@ def percent(bps: int) -> str:
     """Ten-thousandths as a percentage for a sentence."""
     units, hundredths = divmod(bps, 100)
     return f"{units}.{hundredths:02d}".rstrip("0").rstrip(".") + "%"
-
-
-def _budget(mandate: Mandate, _: Switches) -> Clause:
-    return _clause(
-        ClauseKey.BUDGET,
-        f"At most {plain(mandate.budget_usdc)} USDC of yours is ever in the vault.",
-        AmountOf(amount=mandate.budget_usdc),
-        "Contract",
-        ("budgetUsdc",),
-    )
-
-
-def _per_action(mandate: Mandate, _: Switches) -> Clause:
-    return _clause(
-        ClauseKey.PER_ACTION,
-        f"No single action takes more than {plain(mandate.per_tx_cap)} USDC out of the vault.",
-        AmountOf(amount=mandate.per_tx_cap),
-        "Contract",
-        ("perTxCap",),
-    )
-
-
-def _per_day(mandate: Mandate, _: Switches) -> Clause:
-    return _clause(
-        ClauseKey.PER_DAY,
-        f"All actions of a UTC day together take at most {plain(mandate.daily_cap)} USDC out; "
-        "it resets at 00:00 UTC, so that two days' amounts can meet at midnight.",
-        DayAmount(amount=mandate.daily_cap),
-        "Contract",
-        ("dailyCap",),
-    )
-
-
-def _stop_line(mandate: Mandate, _: Switches) -> Clause:
-    return _clause(
-        ClauseKey.STOP_LINE,
-        f"The agent's calls may not bring the vault below {plain(mandate.floor)} USDC, "
-        f"a loss of {percent(mandate.stop_floor_bps)} of the budget.",
-        StopLine(
-            amount=mandate.floor, pct=percent(mandate.stop_floor_bps), bps=mandate.stop_floor_bps
-        ),
-        "Contract",
-        ("stopFloor", "stopFloorBps"),
-    )
 
 
 def _target_phrase(t: Target) -> str:
@@ -226,34 +174,50 @@ def enforcer(t: Target) -> EnforcedBy:
     return "Venue" if listed else "Service guard"
 
 
-def enforced(t: Target) -> EnforcedTarget:
-    """An entry for display, with its enforcer."""
-    display, by = t.as_shown(), enforcer(t)
-    match display:
-        case VaultTarget():
-            return EnforcedVault(enforced_by=by)
-        case PaidReadTarget():
-            return EnforcedPaidRead(hosts=display.hosts, enforced_by=by)
-        case VenueTarget():
-            return EnforcedVenue(**asdict(display), enforced_by=by)
-        case ContractTarget():
-            return EnforcedContract(**asdict(display), enforced_by=by)
-
-
-def _markets(mandate: Mandate, _: Switches) -> Clause:
-    items = tuple(enforced(t) for t in mandate.allowed_targets)
-    target_list = (
-        ", ".join(dict.fromkeys(map(_target_phrase, mandate.allowed_targets))) or "nothing at all"
+def _amounts(mandate: Mandate) -> Iterator[Clause]:
+    budget, cap, day = mandate.budget_usdc, mandate.per_tx_cap, mandate.daily_cap
+    yield _clause(
+        ClauseKey.BUDGET,
+        f"At most {plain(budget)} USDC of yours is ever in the vault.",
+        AmountOf(amount=budget),
+        "budgetUsdc",
     )
+    yield _clause(
+        ClauseKey.PER_ACTION,
+        f"No single action takes more than {plain(cap)} USDC out of the vault.",
+        AmountOf(amount=cap),
+        "perTxCap",
+    )
+    yield _clause(
+        ClauseKey.PER_DAY,
+        f"All actions of a UTC day together take at most {plain(day)} USDC out; "
+        "it resets at 00:00 UTC, so that two days' amounts can meet at midnight.",
+        DayAmount(amount=day),
+        "dailyCap",
+    )
+    floor, bps = mandate.floor, mandate.stop_floor_bps
+    yield _clause(
+        ClauseKey.STOP_LINE,
+        f"The agent's calls may not bring the vault below {plain(floor)} USDC, "
+        f"a loss of {percent(bps)} of the budget.",
+        StopLine(amount=floor, pct=percent(bps), bps=bps),
+        "stopFloor",
+        "stopFloorBps",
+    )
+
+
+def _markets(mandate: Mandate) -> Clause:
+    targets = mandate.allowed_targets
+    phrases = ", ".join(dict.fromkeys(map(_target_phrase, targets))) or "nothing at all"
     # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
-    at = [enforcer(t) for t in mandate.allowed_targets if t.kind == "venue"]
-    by: EnforcedBy = "Venue" if "Venue" in at else "Service guard" if at else "Contract"
+    at = [enforcer(t) for t in targets if t.kind == "venue"]
     return _clause(
         ClauseKey.MARKETS,
-        f"The agent may only deal with: {target_list}.",
-        MarketsAllowed(items=items),
-        by,
-        ("allowedTargetsHash", "guardTargetsHash"),
+        f"The agent may only deal with: {phrases}.",
+        MarketsAllowed(items=tuple(t.as_enforced(enforcer(t)) for t in targets)),
+        "allowedTargetsHash",
+        "guardTargetsHash",
+        by="Venue" if "Venue" in at else "Service guard" if at else "Contract",
     )
 
 
@@ -271,81 +235,52 @@ def _approval(mandate: Mandate, switches: Switches) -> Clause:
         ClauseKey.ASKING,
         sentence,
         AskAbove(amount=above),
-        "Contract" if by_vault else "Service guard",
-        ("approvalAbove",),
+        "approvalAbove",
+        by="Contract" if by_vault else "Service guard",
         # No switch of the service turns off the vault's own approval rule.
-        "enforced" if by_vault or switches.approval_gate else "stored_pending",
+        waits=not (by_vault or switches.approval_gate),
     )
 
 
-def _at_stop(mandate: Mandate, switches: Switches) -> Clause:
-    keep = mandate.on_floor == "keep"
-    sentence = (
-        "At the stop line the mandate stops and open positions are kept for you to decide."
-        if keep
-        else "At the stop line the mandate stops and the keeper closes open positions."
-    )
-    status: Literal["enforced", "stored_pending"] = (
-        "stored_pending" if switches.stop_line_dry_run else "enforced"
-    )
-    return _clause(
+def _ends(mandate: Mandate, *, closing_waits: bool) -> Iterator[Clause]:
+    yield _clause(
         ClauseKey.AT_STOP,
-        sentence,
+        "At the stop line the mandate stops and open positions are kept for you to decide."
+        if mandate.on_floor == "keep"
+        else "At the stop line the mandate stops and the keeper closes open positions.",
         OnFloor(on_floor=mandate.on_floor),
-        "Service guard",
-        ("onFloor",),
-        status,
+        "onFloor",
+        by="Service guard",
+        waits=closing_waits,
     )
-
-
-def _period(mandate: Mandate, _: Switches) -> Clause:
     until = f"until {format_minute(mandate.ends_at)}" if mandate.ends_at else "from your signature"
-    return _clause(
+    yield _clause(
         ClauseKey.PERIOD,
         f"The mandate lasts {mandate.horizon_days} days, {until}.",
         Period(days=mandate.horizon_days, ends_at=mandate.ends_at),
-        "Contract",
-        ("endsAt", "horizonDays", "issuedAt"),
+        "endsAt",
+        "horizonDays",
+        "issuedAt",
     )
-
-
-def _agent_fee(mandate: Mandate, _: Switches) -> Clause:
-    return _clause(
+    fee = percent(mandate.payout_bps)
+    yield _clause(
         ClauseKey.AGENT_FEE,
-        f"The agent earns {percent(mandate.payout_bps)} of the gain that the vault measured, "
+        f"The agent earns {fee} of the gain that the vault measured, "
         "once, at settlement, rounded down."
         if mandate.payout_bps
         else "The agent earns no fee.",
-        FeeShare(pct=percent(mandate.payout_bps), bps=mandate.payout_bps, kind=mandate.payout_kind),
-        "Contract",
-        ("agentFeeBps",),
+        FeeShare(pct=fee, bps=mandate.payout_bps, kind=mandate.payout_kind),
+        "agentFeeBps",
     )
-
-
-def _your_floors(mandate: Mandate, _: Switches) -> Clause:
-    return _clause(
+    yield _clause(
         ClauseKey.YOUR_FLOORS,
         "You can pause, stop and withdraw at any time; open positions can hold a withdrawal back "
-        "for at most 3 days after "
-        "the mandate is closed. Only the agent of these terms acts.",
+        "for at most 3 days after the mandate is closed. Only the agent of these terms acts.",
         LockDays(),
-        "Contract",
-        ("owner", "agent", "nonce"),
+        "owner",
+        "agent",
+        "nonce",
     )
-
-
-CLAUSES: Final[tuple[Callable[[Mandate, Switches], Clause], ...]] = (
-    _budget,
-    _per_action,
-    _per_day,
-    _stop_line,
-    _markets,
-    _approval,
-    _at_stop,
-    _period,
-    _agent_fee,
-    _your_floors,
-)
 
 
 # The term behind each clause: a term that a note leaves open has no sentence yet.
@@ -361,12 +296,12 @@ def clauses(
     """The ten clauses in their order (spec 2.3), without those of terms that are unclear; 7 waits
     for the key where the venue is named.
     """
-    result = tuple(
-        clause(mandate, switches)
-        for term, clause in zip(_SAYS, CLAUSES, strict=True)
-        if term not in mandate.unclear_terms
+    needs_key = mandate.closes_at_venue and not keeper_key
+    every = (
+        *_amounts(mandate),
+        _markets(mandate),
+        _approval(mandate, switches),
+        *_ends(mandate, closing_waits=switches.stop_line_dry_run or needs_key),
     )
-    if keeper_key or not mandate.closes_at_venue:
-        return result
-    at_stop = ClauseKey.AT_STOP
-    return tuple(replace(c, status="stored_pending") if c.n == at_stop else c for c in result)
+    said = zip(_SAYS, every, strict=True)
+    return tuple(clause for term, clause in said if term not in mandate.unclear_terms)

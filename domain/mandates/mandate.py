@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Final, Literal
@@ -19,18 +19,13 @@ from domain.mandates.targets import (
 from domain.money import BPS, ZERO, Usdc
 from domain.refusals import Refused
 from domain.times import Timestamp
-from domain.wire_fields import described
+from domain.wire_fields import copy_fields, described
 
 MAX_HORIZON_DAYS: Final = 366
 
-
 # The largest agent's share of the gain that the vault's factory accepts.
 MAX_PAYOUT_BPS: Final = 3000
-
-
 TERMS_GOOD_FOR: Final = timedelta(hours=24)
-
-
 OPEN_AGENT: Final = "0x0000000000000000000000000000000000000000"
 
 
@@ -311,45 +306,20 @@ class Mandate:
 
     def attributes(self) -> MandateAttributes:
         """The stored attributes under their names of spec 2.2, and contract 3's additions."""
-        return MandateAttributes(
-            public_id=self.public_id,
-            agent_id=self.agent_id,
-            agent_name=self.agent_name,
-            open_board=self.open_board,
-            purpose=self.purpose,
-            budget_usdc=self.budget_usdc,
-            horizon_days=self.horizon_days,
-            stop_floor_bps=self.stop_floor_bps,
-            target_bps=self.target_bps,
+        return copy_fields(
+            MandateAttributes,
+            self,
             payout_rule=PayoutRule(kind=self.payout_kind, bps=self.payout_bps),
             allowed_targets=tuple(t.as_shown() for t in self.allowed_targets),
-            markets=self.markets,
-            per_tx_cap_usdc=self.per_tx_cap_usdc,
-            daily_cap_usdc=self.daily_cap_usdc,
-            approval_above_usdc=self.approval_above_usdc,
-            on_floor=self.on_floor,
-            chain_id=self.chain_id,
-            vault_address=self.vault_address,
             status=self.status.value,
-            paused=self.paused,
-            provisional=self.provisional,
-            proposed_by_agent_id=self.proposed_by_agent_id,
-            needs_review=self.needs_review,
-            unclear_terms=self.unclear_terms,
-            created_at=self.created_at,
-            signed_at=self.signed_at,
-            ends_at=self.ends_at,
-            accepted_at=self.accepted_at,
-            paused_at=self.paused_at,
             last_chain_refresh_at=self.refreshed_at,
         )
 
     def draft_attributes(self) -> DraftAttributes:
         """The attributes of a draft that may not be stored, without the terms that are unclear."""
-        attributes = self.attributes()
-        values = {f.name: getattr(attributes, f.name) for f in fields(DraftAttributes)}
-        values |= dict.fromkeys(self.unclear_terms, None) | {"public_id": self.public_id or None}
-        return DraftAttributes(**values)
+        unclear = dict.fromkeys(self.unclear_terms, None)
+        public_id = self.public_id or None
+        return copy_fields(DraftAttributes, self.attributes(), **unclear, public_id=public_id)
 
 
 def _usable(value: object) -> bool:

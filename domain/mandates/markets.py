@@ -9,10 +9,9 @@ from typing import Final, Literal
 from domain.mandates.target_parsing import confusable_key
 from domain.mandates.targets import VENUE, Target
 from domain.refusals import invalid
-from domain.wire_fields import JsonObject, described
+from domain.wire_fields import JsonObject, copy_fields, described
 
 STATUSES: Final = ("live", "paper", "planned")
-
 
 # deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address.
 ERC4626: Final = (
@@ -20,7 +19,6 @@ ERC4626: Final = (
     ("0xb460af94", (1, 2), "withdraw"),
     ("0xba087652", (1, 2), "redeem"),
 )
-
 
 # The signature, pulled amount and report kind of each of these calls.
 _CALLS: Final = (
@@ -32,7 +30,6 @@ ENCODING: Final = (
     "selector, then each argument in 32 bytes; receiver and owner are the mandate's vault; assets "
     "in base units (6 decimals)"
 )
-
 
 # The value probes: valueOf(address) of the market's ShareValue, the price of the shares; where none
 # is deployed maxWithdraw(address) of the market, the amount withdrawable now, which mistakes a
@@ -154,15 +151,7 @@ class Market:
             at = VenueSymbols(venue=self.venue, symbols=self.symbols)
         else:
             at = ContractAt(address=self.address, calls=_calls())
-        return MarketTold(
-            id=self.id,
-            name=self.name,
-            status=self.status,
-            enforced_by=self.enforced_by,
-            chain_id=self.chain_id,
-            kind=self.kind,
-            target=at,
-        )
+        return copy_fields(MarketTold, self, target=at)
 
 
 def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:

@@ -31,7 +31,6 @@ _VENUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?")
 # BTC, xyz:XYZ100, PURR/USDC, @107, BTC-PERP.
 _SYMBOL: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9:._/-]{0,31}")
 
-
 _KEYS: Final[Mapping[str, frozenset[str]]] = {
     "vault": frozenset({"kind"}),
     "x402": frozenset({"kind", "hosts"}),

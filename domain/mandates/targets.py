@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Final, Literal
 
-from domain.wire_fields import SERVICES_LABEL, JsonObject, described
+from domain.wire_fields import SERVICES_LABEL, JsonObject, copy_fields, described
 
 VENUE: Final = "hyperliquid"
 """The venue whose orders are prepared here, and held to an entry before anybody signs them."""
@@ -125,22 +125,11 @@ class Target:
 
     def as_shown(self) -> ShownTarget:
         """The entry as its kind shows it."""
-        if self.kind == "vault":
-            return VaultTarget()
-        if self.kind == "x402":
-            return PaidReadTarget(hosts=self.hosts)
-        if self.kind == "venue":
-            return VenueTarget(
-                venue=self.venue, symbols=self.symbols, label=self.label, market=self.market
-            )
-        return ContractTarget(
-            address=self.address,
-            selector=self.selector,
-            self_args=self.self_args,
-            probe=self.probe,
-            label=self.label,
-            market=self.market,
-        )
+        return copy_fields(_SHOWN[self.kind], self)
+
+    def as_enforced(self, by: EnforcedBy) -> EnforcedTarget:
+        """The entry as its kind shows it, with its enforcer."""
+        return copy_fields(_ENFORCED[self.kind], self, enforced_by=by)
 
     def as_json(self) -> dict[str, object]:
         """The stored form, which `from_json` reads; only the fields that its kind has."""
@@ -150,18 +139,23 @@ class Target:
     @classmethod
     def from_json(cls, value: JsonObject) -> Target:
         """Read the wire form back; the caller has validated it."""
-        return cls(
-            kind=value["kind"],
-            address=value.get("address"),
-            selector=value.get("selector"),
-            self_args=tuple(value.get("self_args") or ()),
-            probe=value.get("probe"),
-            label=value.get("label"),
-            market=value.get("market"),
-            hosts=tuple(value.get("hosts") or ()),
-            venue=value.get("venue"),
-            symbols=tuple(value.get("symbols") or ()),
-        )
+        names = {f.name for f in fields(cls)} & value.keys()
+        return cls(**{n: tuple(value[n] or ()) if n in _LISTS else value[n] for n in names})
+
+
+_LISTS: Final = frozenset({"self_args", "hosts", "symbols"})
+_SHOWN: Final[Mapping[str, type[ShownTarget]]] = {
+    "vault": VaultTarget,
+    "x402": PaidReadTarget,
+    "venue": VenueTarget,
+    "contract": ContractTarget,
+}
+_ENFORCED: Final[Mapping[str, type[EnforcedTarget]]] = {
+    "vault": EnforcedVault,
+    "x402": EnforcedPaidRead,
+    "venue": EnforcedVenue,
+    "contract": EnforcedContract,
+}
 
 
 def probe_keys(targets: Iterable[Target]) -> tuple[str, ...]:

@@ -10,13 +10,8 @@ from typing import Final, Literal
 from domain.mandates.mandate import OPEN_AGENT, Mandate, TermsFrame
 
 Version = Literal["1", "2"]
-
-
 SignerType = Literal["eoa", "erc1271", "erc6492"]
-
-
 DAY_S: Final = 86_400
-
 
 _V2: Final = (
     ("publicId", "string"),
@@ -38,17 +33,14 @@ _V2: Final = (
     ("nonce", "uint256"),
 )
 
-
 _NOT_IN_V1: Final = frozenset(
     {"perTxCap", "dailyCap", "approvalAbove", "onFloor", "guardTargetsHash"}
 )
-
 
 FIELDS: Final[Mapping[Version, tuple[tuple[str, str], ...]]] = {
     "2": _V2,
     "1": tuple(f for f in _V2 if f[0] not in _NOT_IN_V1),
 }
-
 
 NAME: Final = "MandateVault"
 DOMAIN: Final = (

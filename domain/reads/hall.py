@@ -27,11 +27,7 @@ from domain.times import Timestamp, day_of
 from domain.wire_fields import LEFT_OUT, described, wire_name
 
 SORT_LIMIT: Final = 10**15
-
-
 NO_STAKE: Final = "There is no stake mechanism: an operator puts up nothing here."
-
-
 CLAIMED: Final = "As the agent reports it; not measured, and no part of any other figure."
 
 

@@ -10,11 +10,7 @@ from typing import Final
 from domain.refusals import invalid
 
 WEEK: Final = timedelta(days=7)
-
-
 LAST_YEAR: Final = 9999
-
-
 _FORM: Final = re.compile(r"([0-9]{4})-W([0-9]{2})")
 
 

@@ -12,8 +12,6 @@ from domain.money import BPS, Usdc
 from domain.wire_fields import wire_name
 
 WINDOWS: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "since": None}
-
-
 POINTS: Final = 400
 
 

@@ -129,7 +129,6 @@ class StepOf(Protocol):
 
     def __call__(self, event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         """The step of a row."""
-        ...
 
 
 def each_step(events: Sequence[Event], make: StepOf = to_step) -> Iterator[Step]:

@@ -46,13 +46,8 @@ from domain.times import Timestamp
 from domain.wire_fields import LEFT_OUT, described, wire_name
 
 TEXT_SHOWN: Final = 2_000
-
-
 ALL_CLAUSES: Final = tuple(range(1, 11))
-
-
 ACTION_CLAUSES: Final = (2, 3, 4, 5, 8)
-
 
 REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
     "TargetNotAllowed": ClauseKey.MARKETS,
@@ -61,7 +56,6 @@ REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
     "MandateStopped": ClauseKey.AT_STOP,
     "MandateEnded": ClauseKey.PERIOD,
 }
-
 
 _PLACE: Final = described("as the agent told it, in a step that the agent reported")
 

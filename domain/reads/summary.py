@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from domain.mandates.card import card_footer, card_header
-from domain.mandates.clauses import (
-    clauses,
-)
+from domain.mandates.clauses import clauses
 from domain.mandates.mandate import MandateAttributes
 from domain.money import Usdc
 from domain.reads.event_rows import ledger_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import AGENT, OWNER, OWNER_OR_AGENT, WAIT, NextStep
-from domain.refusal_kinds.kind import READ_MANDATE, RefusalKind
+from domain.refusal_kinds.kind import READ_MANDATE, kind
 
 _SMALLER = NextStep(
     "Ask again with an amount within limits.remaining",
@@ -32,91 +32,46 @@ _APPROVALS = NextStep(
 _MARKETS = NextStep("Read the allowed targets and markets", "markets_list", "GET /wallet/markets")
 
 KINDS: Final = (
-    RefusalKind(
-        code="target_not_allowed",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="{target} with selector {selector} {why}.",
-        next=(_MARKETS, READ_MANDATE),
+    kind("target_not_allowed", 409, "owner", _MARKETS, READ_MANDATE).says(
+        "{target} with selector {selector} {why}."
     ),
-    RefusalKind(
-        code="over_per_tx_cap",
-        status=409,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The action asks {attempted}, the cap per action is {allowed}{bound_by}.",
-        next=(_SMALLER, _READ_LIMITS),
+    kind("over_per_tx_cap", 409, "agent", _SMALLER, _READ_LIMITS).says(
+        "The action asks {attempted}, the cap per action is {allowed}{bound_by}."
     ),
-    RefusalKind(
-        code="over_daily_cap",
-        status=409,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The action asks {attempted}, {used} of today's {allowed} are used or "
-        "reserved{bound_by}.",
-        next=(_SMALLER, WAIT),
+    kind("over_daily_cap", 409, "agent", _SMALLER, WAIT).says(
+        "The action asks {attempted}, {used} of today's {allowed} are used or reserved{bound_by}."
     ),
-    RefusalKind(
-        code="over_budget",
-        status=409,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="{attempted} is above what the budget leaves: {allowed}.",
-        next=(_READ_LIMITS,),
+    kind("over_budget", 409, "agent", _READ_LIMITS).says(
+        "{attempted} is above what the budget leaves: {allowed}."
     ),
-    RefusalKind(
-        code="below_stop_line",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="Worth {worth} stands below the stop line {floor}.",
-        next=(READ_MANDATE,),
+    kind("below_stop_line", 409, "owner", READ_MANDATE).says(
+        "Worth {worth} stands below the stop line {floor}."
     ),
-    RefusalKind(
-        code="would_revert",
-        status=409,
-        who_fixes="agent",
-        retry_safe=True,
-        sentence="The chain says that the call would revert: {why}.",
-        next=(_AGAIN_RIGHT, READ_MANDATE),
+    kind("would_revert", 409, "agent", _AGAIN_RIGHT, READ_MANDATE, retry_safe=True).says(
+        "The chain says that the call would revert: {why}."
     ),
-    RefusalKind(
-        code="signature_needed",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The vault takes this action with the owner's signature alone: sign "
-        "detail.typed_data (EIP-712) and send it as signature.",
-        next=(
-            NextStep(
-                "Sign detail.typed_data with the owner's wallet, and decide with signature",
-                by=OWNER,
-            ),
-            _APPROVALS,
+    kind(
+        "signature_needed",
+        409,
+        "owner",
+        NextStep(
+            "Sign detail.typed_data with the owner's wallet, and decide with signature", by=OWNER
         ),
+        _APPROVALS,
+    ).says(
+        "The vault takes this action with the owner's signature alone: sign detail.typed_data "
+        "(EIP-712) and send it as signature."
     ),
-    RefusalKind(
-        code="owner_declined",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The owner declined this action.",
-        next=(_APPROVALS, WAIT),
-    ),
-    RefusalKind(
-        code="approval_expired",
-        status=409,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The approval {approval_id} is no longer good.",
-        next=(
-            NextStep(
-                "Ask execute-call again without approval_id",
-                "mandate_execute_call",
-                "GET /wallet/mandates/{public_id}/execute-call",
-                AGENT,
-            ),
+    kind("owner_declined", 409, "owner", _APPROVALS, WAIT).says("The owner declined this action."),
+    kind(
+        "approval_expired",
+        409,
+        "agent",
+        NextStep(
+            "Ask execute-call again without approval_id",
+            "mandate_execute_call",
+            "GET /wallet/mandates/{public_id}/execute-call",
+            AGENT,
         ),
-    ),
+    ).says("The approval {approval_id} is no longer good."),
 )

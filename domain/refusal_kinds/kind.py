@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
@@ -20,10 +20,33 @@ class RefusalKind:
     code: str
     status: int
     who_fixes: WhoFixes
-    retry_safe: bool
-    sentence: str
+    retry_safe: bool = False
+    sentence: str = ""
     next: tuple[NextStep, ...] = ()
     caller_fixes: bool = False
+
+    def says(self, sentence: str) -> RefusalKind:
+        """The kind with its sentence."""
+        return replace(self, sentence=sentence)
+
+
+def kind(
+    code: str,
+    status: int,
+    who_fixes: WhoFixes,
+    *next: NextStep,
+    retry_safe: bool = False,
+    caller_fixes: bool = False,
+) -> RefusalKind:
+    """A row before its sentence; without flags the same call is refused again."""
+    return RefusalKind(
+        code=code,
+        status=status,
+        who_fixes=who_fixes,
+        next=next,
+        retry_safe=retry_safe,
+        caller_fixes=caller_fixes,
+    )
 
 
 READ_MANDATE = NextStep(

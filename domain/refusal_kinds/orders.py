@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import OPERATOR, OWNER, OWNER_OR_AGENT, WAIT, NextStep
-from domain.refusal_kinds.kind import RefusalKind
+from domain.refusal_kinds.kind import kind
 
 _PRODUCTS = NextStep("Read the products", "trade_products", "GET /app/trade/products")
 _STATUS = NextStep(
@@ -25,119 +25,70 @@ _ORDER = NextStep(
 _POSITIONS = NextStep("Read your positions", None, "GET /app/trade/positions", OWNER)
 
 KINDS: Final = (
-    RefusalKind(
-        code="wallet_rate_limited",
-        status=429,
-        who_fixes="nobody",
-        retry_safe=True,
-        sentence="More than {limit} orders and closes in one {span}.",
-        next=(WAIT,),
+    kind("wallet_rate_limited", 429, "nobody", WAIT, retry_safe=True).says(
+        "More than {limit} orders and closes in one {span}."
     ),
-    RefusalKind(
-        code="wallet_invalid_order",
-        status=422,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The order cannot be taken: {field}: {rule}.",
-        next=(NextStep("Correct the field that remaining names"), _PRODUCTS),
+    kind(
+        "wallet_invalid_order",
+        422,
+        "owner",
+        NextStep("Correct the field that remaining names"),
+        _PRODUCTS,
         caller_fixes=True,
+    ).says("The order cannot be taken: {field}: {rule}."),
+    kind(
+        "wallet_live_off",
+        403,
+        "operator",
+        NextStep("Read the switches", None, "GET /wallet/admin/switches", OPERATOR),
+    ).says("Live orders are off here: the {switch} switch is shut."),
+    kind("wallet_not_allowlisted", 403, "operator", _STATUS).says(
+        "Neither the person nor the linked wallet is on the list of those who trade live."
     ),
-    RefusalKind(
-        code="wallet_live_off",
-        status=403,
-        who_fixes="operator",
-        retry_safe=False,
-        sentence="Live orders are off here: the {switch} switch is shut.",
-        next=(NextStep("Read the switches", None, "GET /wallet/admin/switches", OPERATOR),),
-    ),
-    RefusalKind(
-        code="wallet_not_allowlisted",
-        status=403,
-        who_fixes="operator",
-        retry_safe=False,
-        sentence="Neither the person nor the linked wallet is on the list of those who trade live.",
-        next=(_STATUS,),
-    ),
-    RefusalKind(
-        code="wallet_mode_changed",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The order was meant for {seen}, and orders are {mode} now. Nothing was sent.",
-        next=(NextStep("Reload, and decide again with the mode that is shown"), _STATUS),
+    kind(
+        "wallet_mode_changed",
+        409,
+        "owner",
+        NextStep("Reload, and decide again with the mode that is shown"),
+        _STATUS,
         caller_fixes=True,
+    ).says("The order was meant for {seen}, and orders are {mode} now. Nothing was sent."),
+    kind("wallet_not_ready", 409, "owner", _OWN, _STATUS).says(
+        "The account cannot trade live yet: {why}."
     ),
-    RefusalKind(
-        code="wallet_not_ready",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The account cannot trade live yet: {why}.",
-        next=(_OWN, _STATUS),
-    ),
-    RefusalKind(
-        code="wallet_over_cap",
-        status=403,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="{attempted} is above the {cap} limit of {limit}; {used} of it is used.",
-        next=(
-            NextStep("Ask again for no more than remaining", needs_rest=True),
-            _STATUS,
-        ),
+    kind(
+        "wallet_over_cap",
+        403,
+        "owner",
+        NextStep("Ask again for no more than remaining", needs_rest=True),
+        _STATUS,
         caller_fixes=True,
+    ).says("{attempted} is above the {cap} limit of {limit}; {used} of it is used."),
+    kind("wallet_limit_raise", 409, "operator", _CAP).says(
+        "Limits are only lowered here: {field} stands at {limit}."
     ),
-    RefusalKind(
-        code="wallet_limit_raise",
-        status=409,
-        who_fixes="operator",
-        retry_safe=False,
-        sentence="Limits are only lowered here: {field} stands at {limit}.",
-        next=(_CAP,),
+    kind("wallet_no_position", 409, "owner", _POSITIONS, _STATUS, caller_fixes=True).says(
+        "There is nothing of {product} to close by that much."
     ),
-    RefusalKind(
-        code="wallet_no_position",
-        status=409,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="There is nothing of {product} to close by that much.",
-        next=(_POSITIONS, _STATUS),
+    kind(
+        "wallet_signature_invalid",
+        422,
+        "owner",
+        NextStep("Prepare or open the order again, and sign what it gives", by=OWNER),
+        _STATUS,
+    ).says("The signature is not good for this order: {why}. Nothing was sent."),
+    kind(
+        "wallet_venue_rejected",
+        422,
+        "owner",
+        NextStep("Prepare a new order that minds what the venue said"),
+        _STATUS,
         caller_fixes=True,
+    ).says("The venue refused: {words}"),
+    kind("wallet_venue_unavailable", 503, "venue", WAIT, retry_safe=True).says(
+        "The venue gives no fresh answer ({why}); nothing was sent."
     ),
-    RefusalKind(
-        code="wallet_signature_invalid",
-        status=422,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The signature is not good for this order: {why}. Nothing was sent.",
-        next=(
-            NextStep("Prepare or open the order again, and sign what it gives", by=OWNER),
-            _STATUS,
-        ),
-    ),
-    RefusalKind(
-        code="wallet_venue_rejected",
-        status=422,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The venue refused: {words}",
-        next=(NextStep("Prepare a new order that minds what the venue said"), _STATUS),
-        caller_fixes=True,
-    ),
-    RefusalKind(
-        code="wallet_venue_unavailable",
-        status=503,
-        who_fixes="venue",
-        retry_safe=True,
-        sentence="The venue gives no fresh answer ({why}); nothing was sent.",
-        next=(WAIT,),
-    ),
-    RefusalKind(
-        code="wallet_outcome_unknown",
-        status=504,
-        who_fixes="nobody",
-        retry_safe=False,
-        sentence="Order {order_id} was sent, and the venue has not said what became of it.",
-        next=(_ORDER,),
+    kind("wallet_outcome_unknown", 504, "nobody", _ORDER).says(
+        "Order {order_id} was sent, and the venue has not said what became of it."
     ),
 )

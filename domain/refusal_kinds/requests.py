@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from domain.next_steps import INDEX, OPERATOR, OWNER_OR_AGENT, SKILL, WAIT, NextStep
-from domain.refusal_kinds.kind import READ_MANDATE, TERMS, RefusalKind
+from domain.refusal_kinds.kind import READ_MANDATE, TERMS, kind
 
 _LIST_MANDATES = NextStep(
     "List your mandates", "mandate_list", "GET /wallet/mandates", OWNER_OR_AGENT
@@ -23,178 +23,80 @@ _SEND_KEY = NextStep(
 _ROLES = NextStep("Read which role each route takes", None, "GET /openapi.json")
 
 KINDS: Final = (
-    RefusalKind(
-        code="invalid_request",
-        status=400,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The request does not have the form this operation takes.",
-        next=(NextStep("Correct the named fields"),),
+    kind("invalid_request", 400, "agent", NextStep("Correct the named fields")).says(
+        "The request does not have the form this operation takes."
     ),
-    RefusalKind(
-        code="invalid_number",
-        status=400,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="{value} is not an amount: {why}.",
-        next=(NextStep("Send a decimal string with at most 6 decimals, within ±1e12"),),
+    kind(
+        "invalid_number",
+        400,
+        "agent",
+        NextStep("Send a decimal string with at most 6 decimals, within ±1e12"),
+    ).says("{value} is not an amount: {why}."),
+    kind(
+        "secret_not_accepted",
+        400,
+        "agent",
+        NextStep("Send the request without it, and rotate that secret"),
+    ).says("The field {field} looks like a secret. This service takes none."),
+    kind(
+        "invalid_address",
+        400,
+        "agent",
+        NextStep("Send a 20-byte 0x address, in lower case or with its EIP-55 checksum"),
+    ).says("{value} is not an address: {why}."),
+    kind("invalid_signature", 400, "owner", TERMS).says(
+        "The signature does not prove that {signer} signed: {why}."
     ),
-    RefusalKind(
-        code="secret_not_accepted",
-        status=400,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The field {field} looks like a secret. This service takes none.",
-        next=(NextStep("Send the request without it, and rotate that secret"),),
+    kind("unauthenticated", 401, "agent", _SEND_KEY, _SIGN_IN, INDEX, SKILL).says(
+        "This operation needs {needs}."
     ),
-    RefusalKind(
-        code="invalid_address",
-        status=400,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="{value} is not an address: {why}.",
-        next=(NextStep("Send a 20-byte 0x address, in lower case or with its EIP-55 checksum"),),
+    kind("forbidden", 403, "agent", _ROLES).says("Your role may not do this: {why}."),
+    kind(
+        "door_off",
+        404,
+        "operator",
+        NextStep("Open the door: `wallet switch set door on`", by=OPERATOR),
+        INDEX,
+    ).says("The bot door is off."),
+    kind("not_found", 404, "agent", _LIST_MANDATES).says(
+        "There is no {what} here that you may see."
     ),
-    RefusalKind(
-        code="invalid_signature",
-        status=400,
-        who_fixes="owner",
-        retry_safe=False,
-        sentence="The signature does not prove that {signer} signed: {why}.",
-        next=(TERMS,),
+    kind(
+        "method_not_allowed", 405, "agent", NextStep("Use one of the methods in the Allow header")
+    ).says("{method} is not a method of this path."),
+    kind("conflict", 409, "agent", READ_MANDATE).says("{why}"),
+    kind(
+        "idempotency_key_reused",
+        409,
+        "agent",
+        NextStep("Use a new key for a new request, the same key only to repeat the same one"),
+    ).says("The idempotency key was used for another request."),
+    kind("idempotency_in_flight", 409, "agent", WAIT, retry_safe=True).says(
+        "The first call with this idempotency key still runs."
     ),
-    RefusalKind(
-        code="unauthenticated",
-        status=401,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="This operation needs {needs}.",
-        next=(_SEND_KEY, _SIGN_IN, INDEX, SKILL),
+    kind("body_too_large", 413, "agent", NextStep("Send less")).says(
+        "The body is larger than {limit} bytes."
     ),
-    RefusalKind(
-        code="forbidden",
-        status=403,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="Your role may not do this: {why}.",
-        next=(_ROLES,),
+    kind("rate_limited", 429, "agent", WAIT, retry_safe=True).says("{why}"),
+    kind(
+        "not_configured", 409, "operator", NextStep("Set what `wallet doctor` names", by=OPERATOR)
+    ).says("{what} is not configured here."),
+    kind("internal", 500, "operator", _RECONCILE).says(
+        "Something failed inside the service. The request id finds it in the log."
     ),
-    RefusalKind(
-        code="door_off",
-        status=404,
-        who_fixes="operator",
-        retry_safe=False,
-        sentence="The bot door is off.",
-        next=(
-            NextStep("Open the door: `wallet switch set door on`", by=OPERATOR),
-            INDEX,
-        ),
+    kind("storage_unavailable", 503, "operator", WAIT, retry_safe=True).says(
+        "The database gives no answer: {why}. Nothing was stored, or the same key finds what was."
     ),
-    RefusalKind(
-        code="not_found",
-        status=404,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="There is no {what} here that you may see.",
-        next=(_LIST_MANDATES,),
+    kind("chain_unavailable", 503, "operator", WAIT, retry_safe=True).says(
+        "Chain {chain_id} gives no usable answer: {why}."
     ),
-    RefusalKind(
-        code="method_not_allowed",
-        status=405,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="{method} is not a method of this path.",
-        next=(NextStep("Use one of the methods in the Allow header"),),
-    ),
-    RefusalKind(
-        code="conflict",
-        status=409,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="{why}",
-        next=(READ_MANDATE,),
-    ),
-    RefusalKind(
-        code="idempotency_key_reused",
-        status=409,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The idempotency key was used for another request.",
-        next=(
-            NextStep("Use a new key for a new request, the same key only to repeat the same one"),
-        ),
-    ),
-    RefusalKind(
-        code="idempotency_in_flight",
-        status=409,
-        who_fixes="agent",
-        retry_safe=True,
-        sentence="The first call with this idempotency key still runs.",
-        next=(WAIT,),
-    ),
-    RefusalKind(
-        code="body_too_large",
-        status=413,
-        who_fixes="agent",
-        retry_safe=False,
-        sentence="The body is larger than {limit} bytes.",
-        next=(NextStep("Send less"),),
-    ),
-    RefusalKind(
-        code="rate_limited",
-        status=429,
-        who_fixes="agent",
-        retry_safe=True,
-        sentence="{why}",
-        next=(WAIT,),
-    ),
-    RefusalKind(
-        code="not_configured",
-        status=409,
-        who_fixes="operator",
-        retry_safe=False,
-        sentence="{what} is not configured here.",
-        next=(NextStep("Set what `wallet doctor` names", by=OPERATOR),),
-    ),
-    RefusalKind(
-        code="internal",
-        status=500,
-        who_fixes="operator",
-        retry_safe=False,
-        sentence="Something failed inside the service. The request id finds it in the log.",
-        next=(_RECONCILE,),
-    ),
-    RefusalKind(
-        code="storage_unavailable",
-        status=503,
-        who_fixes="operator",
-        retry_safe=True,
-        sentence="The database gives no answer: {why}. Nothing was stored, or the same key finds "
-        "what was.",
-        next=(WAIT,),
-    ),
-    RefusalKind(
-        code="chain_unavailable",
-        status=503,
-        who_fixes="operator",
-        retry_safe=True,
-        sentence="Chain {chain_id} gives no usable answer: {why}.",
-        next=(WAIT,),
-    ),
-    RefusalKind(
-        code="outcome_unknown",
-        status=504,
-        who_fixes="nobody",
-        retry_safe=False,
-        sentence="{what} was begun, and nobody knows whether it happened. It is not begun again.",
-        next=(NextStep("Find out what happened before you ask for it anew"),),
-    ),
-    RefusalKind(
-        code="venue_unavailable",
-        status=503,
-        who_fixes="venue",
-        retry_safe=True,
-        sentence="The venue gives no usable answer: {why}.",
-        next=(WAIT,),
+    kind(
+        "outcome_unknown",
+        504,
+        "nobody",
+        NextStep("Find out what happened before you ask for it anew"),
+    ).says("{what} was begun, and nobody knows whether it happened. It is not begun again."),
+    kind("venue_unavailable", 503, "venue", WAIT, retry_safe=True).says(
+        "The venue gives no usable answer: {why}."
     ),
 )

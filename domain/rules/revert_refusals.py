@@ -16,13 +16,9 @@ from domain.rules.mark_policy import RecordedValue
 # The vault's error for an action that the owner has to approve first: no reason to refuse it.
 ASKS_THE_OWNER: Final = "ApprovalNeeded"
 
-
 # deposit(uint256 assets, address receiver) of ERC-4626: the target pulls `assets` from the vault.
 _DEPOSIT: Final = "0x6e553f65"
-
-
 _WORD: Final = 64
-
 
 # Fields of the vault's refusal sentence that a check which passed here has no value for.
 _DEFAULT_FIELDS: Final = {"bound_by": "", "why": "is no call that the vault allows"}
