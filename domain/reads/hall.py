@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Final, Literal
 
@@ -11,7 +11,6 @@ from domain.ledger.state.day_totals import RolledDay
 from domain.mandates.mandate import Mandate, Status, StatusName
 from domain.money import Usdc
 from domain.reads.performance_windows import (
-    WINDOWS,
     Total,
     Window,
     Windows,
@@ -21,10 +20,11 @@ from domain.reads.performance_windows import (
     since_of,
     window,
 )
+from domain.reads.performance_windows import windows as windows_of
 from domain.reads.venue_windows import VenueResults, venue_results
 from domain.settings import Config
 from domain.times import Timestamp, day_of
-from domain.wire_fields import LEFT_OUT, described, wire_name
+from domain.wire_fields import LEFT_OUT, copy_fields, described, wire_name
 
 SORT_LIMIT: Final = 10**15
 NO_STAKE: Final = "There is no stake mechanism: an operator puts up nothing here."
@@ -152,23 +152,12 @@ class HallMandate(Window):
     self_delegated: bool
 
 
-def requirements(
-    live: int, trades: int, funded: int, capital: int, config: Config
-) -> tuple[RankRequirement, ...]:
-    """The requirements of a rank, each with the agent's figure (contract 8)."""
-    return (
-        RankRequirement(code="days_live", need=config.ranked_days, have=live),
-        RankRequirement(code="trades_measured", need=config.ranked_trades, have=trades),
-        RankRequirement(code="funded_mandates", need=config.ranked_funded, have=funded),
-        RankRequirement(code="foreign_capital_usdc", need=config.ranked_capital_usdc, have=capital),
-    )
-
-
-_LACKS: Final[Mapping[Need, str]] = {
-    "days_live": "{have} of {need} days live",
-    "trades_measured": "{have} of {need} measured trades",
-    "funded_mandates": "{have} of {need} funded mandates",
-    "foreign_capital_usdc": "{have} of {need} USDC of other owners' capital",
+# Each condition of the rank: its setting, and the words for an agent that does not meet it.
+_CONDITIONS: Final[Mapping[Need, tuple[str, str]]] = {
+    "days_live": ("ranked_days", "days live"),
+    "trades_measured": ("ranked_trades", "measured trades"),
+    "funded_mandates": ("ranked_funded", "funded mandates"),
+    "foreign_capital_usdc": ("ranked_capital_usdc", "USDC of other owners' capital"),
 }
 
 
@@ -183,40 +172,44 @@ def hall_row(
 
     Shapes: `totals` are those of the mandates of other owners (`foreign`), which alone rank.
     """
-    today, foreign_mandates = day_of(now), [s for s in standings if not s.own]
-    windows = _windows(totals, today)
-    live, trades = days_live(totals, today), sum(t.trades for t in totals)
-    funded = sum(1 for s in foreign_mandates if s.worth is not None)
-    capital = average_capital(totals, today, config.ranked_days)
-    requirement_list = requirements(live, trades, funded, capital, config)
+    today, own = day_of(now), [s for s in standings if s.own]
+    others = [s for s in standings if not s.own]
+    windows, own_windows = (
+        windows_of(totals, today),
+        windows_of(combine_days(s.days for s in own), today),
+    )
+    figures = (
+        days_live(totals, today),
+        sum(t.trades for t in totals),
+        sum(s.worth is not None for s in others),
+        average_capital(totals, today, config.ranked_days),
+    )
+    requirements = tuple(
+        RankRequirement(code=code, need=getattr(config, setting), have=have)
+        for (code, (setting, _)), have in zip(_CONDITIONS.items(), figures, strict=True)
+    )
     lacks = [
-        _LACKS[r.code].format(have=r.have, need=r.need) for r in requirement_list if r.have < r.need
+        f"{r.have} of {r.need} {_CONDITIONS[r.code][1]}" for r in requirements if r.have < r.need
     ]
-    owners = {s.mandate.owner_id for s in foreign_mandates}
-    working = {s.mandate.owner_id for s in foreign_mandates if s.mandate.status is Status.WORKING}
-    own_mandates = [s for s in standings if s.own]
-    own_windows = _windows(combine_days(s.days for s in own_mandates), today)
-    return HallRow(
-        agent_id=subject.agent_id,
-        name=subject.name,
-        days_live=live,
-        trades_total=trades,
+    return copy_fields(
+        HallRow,
+        subject,
+        days_live=figures[0],
+        trades_total=figures[1],
         ranked=not lacks,
         unranked_reason=("Not ranked yet: " + ", ".join(lacks) + ".") if lacks else None,
-        rank_requirements=requirement_list if lacks else (),
-        accepts_mandates=subject.accepts_mandates,
-        address_ready=subject.address_ready,
+        rank_requirements=requirements if lacks else (),
         as_of=now,
         windows=windows,
         windows_self=own_windows,
         delegators=Delegators(
-            total=len(owners),
-            working=len(working),
+            total=len({s.mandate.owner_id for s in others}),
+            working=len({s.mandate.owner_id for s in _working(others)}),
             net_7d_usdc=windows.days_7.net_usdc,
             net_30d_usdc=windows.days_30.net_usdc,
             self_=SelfDelegation(
-                mandates=len(own_mandates),
-                working=sum(s.mandate.status is Status.WORKING for s in own_mandates),
+                mandates=len(own),
+                working=len(_working(own)),
                 net_7d_usdc=own_windows.days_7.net_usdc,
                 net_30d_usdc=own_windows.days_30.net_usdc,
             ),
@@ -226,19 +219,18 @@ def hall_row(
         self_stops=sum(s.stop_reason == "agent" for s in standings),
         violations=sum(s.violations for s in standings),
         self_reported=_self_reported(totals, since_of(today, 30) or ""),
-        venue=venue_results((s.days for s in foreign_mandates), today),
-        venue_self=venue_results((s.days for s in own_mandates), today),
+        venue=venue_results((s.days for s in others), today),
+        venue_self=venue_results((s.days for s in own), today),
     )
+
+
+def _working(standings: Sequence[AgentMandate]) -> list[AgentMandate]:
+    return [s for s in standings if s.mandate.status is Status.WORKING]
 
 
 def foreign(standings: Sequence[AgentMandate]) -> list[Total]:
     """The days of the mandates of other owners, together."""
     return combine_days(s.days for s in standings if not s.own)
-
-
-def _windows(totals: Sequence[Total], today: str) -> Windows:
-    week, month, quarter, ever = (window(totals, since_of(today, d)) for d in WINDOWS.values())
-    return Windows(days_7=week, days_30=month, days_90=quarter, since=ever)
 
 
 def _self_reported(totals: Sequence[Total], since: str) -> SelfReported:
@@ -252,20 +244,13 @@ def _self_reported(totals: Sequence[Total], since: str) -> SelfReported:
 
 def mandate_row(s: AgentMandate) -> HallMandate:
     """One mandate in the read of one agent."""
-    mandate, figures = s.mandate, window(combine_days([s.days]), None)
-    return HallMandate(
-        public_id=mandate.public_id,
-        status=mandate.status.value,
-        chain_id=mandate.chain_id,
-        vault_address=mandate.vault_address,
-        budget_usdc=mandate.budget_usdc,
-        signed_at=mandate.signed_at,
-        ends_at=mandate.ends_at,
+    measured = window(combine_days([s.days]), None)
+    return copy_fields(
+        HallMandate,
+        s.mandate,
+        **{f.name: getattr(measured, f.name) for f in fields(Window)},
+        status=s.mandate.status.value,
         worth_usdc=None if s.worth is None else Usdc(s.worth),
-        net_usdc=figures.net_usdc,
-        twr_bps=figures.twr_bps,
-        max_drawdown_bps=figures.max_drawdown_bps,
-        trades=figures.trades,
         stop_reason=s.stop_reason,
         violations=s.violations,
         self_delegated=s.own,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from domain.ledger.state.day_totals import SCALE, RolledDay
 from domain.money import BPS, Usdc
 from domain.wire_fields import wire_name
 
-WINDOWS: Final[Mapping[str, int | None]] = {"7d": 7, "30d": 30, "90d": 90, "since": None}
+F = TypeVar("F")
+WINDOWS: Final[Mapping[str, int | None]] = {
+    "days_7": 7,
+    "days_30": 30,
+    "days_90": 90,
+    "since": None,
+}
 POINTS: Final = 400
 
 
@@ -28,6 +34,9 @@ class Total:
     claimed_trades: int
     claimed_net: int
     claimed_fees: int
+
+
+_ADDED: Final = ("net", "inflow", "trades", "claimed_trades", "claimed_net", "claimed_fees")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,26 +93,10 @@ def combine_days(mandates: Iterable[Sequence[RolledDay]]) -> list[Total]:
             worth += d.worth - worths.get(n, 0)
             idle -= at_work.get(n, 0)
             worths[n], at_work[n] = d.worth, d.held
-        totals.append(_total(name, rows, idle, worth))
+        sums = {f: sum(getattr(d, f) for d in rows) for f in _ADDED}
+        totals.append(Total(day=name, worth=worth, factor=joint(rows, idle), **sums))
         idle += sum(d.held for d in rows)
     return totals
-
-
-def _total(name: str, rows: Sequence[RolledDay], idle_capital: int, worth: int) -> Total:
-    def add(field: str) -> int:
-        return sum(getattr(d, field) for d in rows)
-
-    return Total(
-        name,
-        worth,
-        add("net"),
-        add("inflow"),
-        joint(rows, idle_capital),
-        add("trades"),
-        add("claimed_trades"),
-        add("claimed_net"),
-        add("claimed_fees"),
-    )
 
 
 def joint(rows: Sequence[RolledDay], idle_capital: int) -> int:
@@ -145,22 +138,33 @@ def window(totals: Sequence[Total], since: str | None) -> Window:
     )
 
 
+def by_window(figures: Callable[[str | None], F], today: str) -> dict[str, F]:
+    """The figures of each window by its name, made of the first UTC day that is in it."""
+    return {name: figures(since_of(today, days)) for name, days in WINDOWS.items()}
+
+
+def windows(totals: Sequence[Total], today: str) -> Windows:
+    """The measured figures of each window."""
+    return Windows(**by_window(lambda since: window(totals, since), today))
+
+
 def since_of(today: str, days: int | None) -> str | None:
     """The first of the last `days` UTC days, today included."""
-    return (
-        None if days is None else (date.fromisoformat(today) - timedelta(days=days - 1)).isoformat()
-    )
+    return None if days is None else _day(today, 1 - days)
+
+
+def _day(day: str, later: int = 1) -> str:
+    return (date.fromisoformat(day) + timedelta(days=later)).isoformat()
 
 
 def days_live(totals: Sequence[Total], today: str) -> int:
     """UTC days on which money was in a mandate of the agent's, today included."""
-    count = 0
-    for n, t in enumerate(totals):
+    count, end = 0, _day(today)
+    for t, until in zip(totals, [*(t.day for t in totals[1:]), end], strict=False):
         if t.day > today:
             break
-        until = min(totals[n + 1].day if n + 1 < len(totals) else _next(today), _next(today))
-        period = (date.fromisoformat(until) - date.fromisoformat(t.day)).days
-        count += period if t.worth > 0 else int(t.inflow > 0)
+        period = date.fromisoformat(min(until, end)) - date.fromisoformat(t.day)
+        count += period.days if t.worth > 0 else int(t.inflow > 0)
     return count
 
 
@@ -168,37 +172,31 @@ def average_capital(totals: Sequence[Total], today: str, days: int) -> int:
     """Average worth at the end of the last `days` UTC days, today included, in whole USDC, rounded
     down.
     """
-    at, total, by_day = 0, 0, {t.day: t.worth for t in totals}
-    day = since_of(today, days) or today
-    at = next((t.worth for t in reversed(totals) if t.day < day), 0)
+    if not days:
+        return 0
+    day, by_day = _day(today, 1 - days), {t.day: t.worth for t in totals}
+    at, total = next((t.worth for t in reversed(totals) if t.day < day), 0), 0
     while day <= today:
         at = by_day.get(day, at)
         total += at
-        day = _next(day)
-    return total // days // 10**6 if days else 0
-
-
-def _next(day: str) -> str:
-    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+        day = _day(day)
+    return total // days // 10**6
 
 
 def chart(totals: Sequence[Total], today: str) -> Chart:
     """Daily worth and result since the start; the newest 400 days."""
     worth: list[tuple[str, Usdc]] = []
     net: list[tuple[str, Usdc]] = []
-    if totals and totals[0].day <= today:
-        first = max(totals[0].day, since_of(today, POINTS) or "")
-        by_day, at, result = {t.day: t for t in totals}, 0, 0
-        for t in totals:
-            if t.day < first:
-                at, result = t.worth, result + t.net
-        day = first
-        while day <= today:
-            if day in by_day:
-                at, result = by_day[day].worth, result + by_day[day].net
-            worth.append((day, Usdc(at)))
-            net.append((day, Usdc(result)))
-            day = _next(day)
+    day = max(totals[0].day, _day(today, 1 - POINTS)) if totals else _day(today)
+    by_day = {t.day: t for t in totals}
+    before = [t for t in totals if t.day < day]
+    at, result = before[-1].worth if before else 0, sum(t.net for t in before)
+    while day <= today:
+        if day in by_day:
+            at, result = by_day[day].worth, result + by_day[day].net
+        worth.append((day, Usdc(at)))
+        net.append((day, Usdc(result)))
+        day = _day(day)
     return Chart(
         series=(Series(key="worth", points=tuple(worth)), Series(key="net", points=tuple(net)))
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from domain.ledger.state.day_totals import RolledDay
-from domain.mandates.mandate import Mandate, Status
-from domain.money import Usdc
+from domain.mandates.mandate import Status
+from domain.money import ZERO, Usdc
 from domain.rules.snapshot import MandateSnapshot
 from domain.rules.valuation import committed, floor_at, worth
 from domain.times import day_of
@@ -34,18 +34,6 @@ class SeriesPoint:
     spent: Usdc = field(metadata=described("what counts against the cap of the day, measured"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Built:
-    """A day while it is put together; micro-USDC."""
-
-    worth: int | None
-    put_in: int
-    deposited: int
-    deposits: int = 0
-    withdrawals: int = 0
-    spent: int = 0
-
-
 def series(
     snapshot: MandateSnapshot, days: Sequence[RolledDay], *, is_complete: bool
 ) -> tuple[SeriesPoint, ...]:
@@ -54,45 +42,29 @@ def series(
     Shapes: `days` are roll-ups, oldest first; `is_complete`: every row of the ledger is in them.
     Today's point rests on the books and the vault, as everything else that is shown of it.
     """
-    mandate = snapshot.mandate
-    built = {
-        d.day: _Built(
-            worth=d.worth if d.measured and (d.deposited or d.worth) else None,
-            put_in=d.put_in,
-            deposited=d.deposited,
-            deposits=d.inflow,
-            withdrawals=d.outflow,
-            spent=d.spent,
+    mandate, book = snapshot.mandate, snapshot.measured
+    points = {
+        d.day: SeriesPoint(
+            day=d.day,
+            worth=Usdc(d.worth) if d.measured and (d.deposited or d.worth) else None,
+            put_in=Usdc(d.put_in),
+            floor=floor_at(mandate, Usdc(d.deposited)),
+            deposits=Usdc(d.inflow),
+            withdrawals=Usdc(d.outflow),
+            spent=Usdc(max(0, d.spent)),
         )
         for d in days
     }
-    if mandate.status is not Status.SETTLED or snapshot.measured.opened or not is_complete:
-        _today(snapshot, built)
-    points = sorted(built.items())[-DAYS_SHOWN:]
-    return tuple(_point(mandate, day, b) for day, b in points)
-
-
-def _today(snapshot: MandateSnapshot, built: dict[str, _Built]) -> None:
-    today, at = day_of(snapshot.now), worth(snapshot)
-    old = built.get(today, _Built(worth=None, put_in=0, deposited=0))
-    day = snapshot.measured.days.get(today)
-    built[today] = _Built(
-        worth=None if at is None else at.micros,
-        put_in=committed(snapshot).micros,
-        deposited=snapshot.measured.deposits,
-        deposits=old.deposits,
-        withdrawals=old.withdrawals,
-        spent=day.spent if day is not None else 0,
-    )
-
-
-def _point(mandate: Mandate, day: str, b: _Built) -> SeriesPoint:
-    return SeriesPoint(
-        day=day,
-        worth=None if b.worth is None else Usdc(b.worth),
-        put_in=Usdc(b.put_in),
-        floor=floor_at(mandate, Usdc(b.deposited)),
-        deposits=Usdc(b.deposits),
-        withdrawals=Usdc(b.withdrawals),
-        spent=Usdc(max(0, b.spent)),
-    )
+    if mandate.status is not Status.SETTLED or book.opened or not is_complete:
+        today = day_of(snapshot.now)
+        old, measured = points.get(today), book.days.get(today)
+        points[today] = SeriesPoint(
+            day=today,
+            worth=worth(snapshot),
+            put_in=committed(snapshot),
+            floor=floor_at(mandate, Usdc(book.deposits)),
+            deposits=ZERO if old is None else old.deposits,
+            withdrawals=ZERO if old is None else old.withdrawals,
+            spent=Usdc(max(0, measured.spent)) if measured is not None else ZERO,
+        )
+    return tuple(points[day] for day in sorted(points)[-DAYS_SHOWN:])

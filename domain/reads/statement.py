@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal
 
 from domain.ledger.events.event import Event
-from domain.ledger.state.ledger_state import LedgerState
+from domain.ledger.state.ledger_state import EMPTY, LedgerState
 from domain.mandates.mandate import Mandate
-from domain.money import Usdc
+from domain.money import ZERO, Usdc, total
 from domain.reads.iso_weeks import Week
 from domain.reads.record import event_steps, grouped
 from domain.reads.step import Step, refusal_of, refused_by
-from domain.reads.venue_weeks import VenueWeek, venue_weeks
+from domain.reads.venue_windows import VenueWeek, venue_weeks
 from domain.rules.rule_table import clause_of
 from domain.rules.valuation import realized_micros, usdc, worth_as_observed
 from domain.times import Timestamp
-from domain.wire_fields import LEFT_OUT, described, wire_name
+from domain.wire_fields import LEFT_OUT, copy_fields, described, wire_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,61 +196,55 @@ class StatementInput:
     events: Sequence[Event]
 
 
-PeriodSums = Mapping[str, int | None]
-"""The figures of a period by name, in micro-USDC; None is unknown."""
+def _worth(state: LedgerState) -> Usdc | None:
+    """Worth; 0 before the first chain row, so that the weeks of a life sum up."""
+    return ZERO if state.measured.cash is None else usdc(worth_as_observed(state))
 
 
-def _worth(state: LedgerState) -> int | None:
-    """Worth in micros; 0 before the first chain row, so that the weeks of a life sum up."""
-    return 0 if state.measured.cash is None else worth_as_observed(state)
-
-
-def figures(period: StatementInput) -> PeriodSums:
+def figures(before: LedgerState, after: LedgerState) -> Figures:
     """The sums of a period: worth change = net flows + realized + estimated, exactly."""
-    was, now = period.before.measured, period.after.measured
-    a, b = period.before.claimed, period.after.claimed
-    deposits, withdrawals = now.deposits - was.deposits, now.withdrawals - was.withdrawals
-    realized = realized_micros(period.after) - realized_micros(period.before)
-    start, end = _worth(period.before), _worth(period.after)
-    change = None if start is None or end is None else end - start
-    net = deposits - withdrawals + realized
-    return {
-        "start": start,
-        "end": end,
-        "deposits": deposits,
-        "withdrawals": withdrawals,
-        "realized": realized,
-        "estimated": None if change is None else change - net,
-        "fee_tools": b.fee_tools - a.fee_tools,
-        "fee_venue": b.fee_venue - a.fee_venue,
-        "fee_network": b.fee_network - a.fee_network,
-        "fee_unclassified": b.fee_unclassified - a.fee_unclassified,
-        "fee_agent": now.payouts - was.payouts,
-    }
-
-
-class _Parts(TypedDict):
-    worth: WorthChange
-    flows: Flows
-    result: Result
-    fees: FeesPaid
-
-
-def _parts(f: PeriodSums) -> _Parts:
-    return {
-        "worth": WorthChange(start=usdc(f["start"]), end=usdc(f["end"])),
-        "flows": Flows(deposits=Usdc(f["deposits"] or 0), withdrawals=Usdc(f["withdrawals"] or 0)),
-        "result": Result(realized=Usdc(f["realized"] or 0), estimated=usdc(f["estimated"])),
-        "fees": FeesPaid(
-            by_type=FeesByType(
-                tools=Usdc(f["fee_tools"] or 0),
-                venue=Usdc(f["fee_venue"] or 0),
-                network=Usdc(f["fee_network"] or 0),
-                unclassified=Usdc(f["fee_unclassified"] or 0),
-                agent=Usdc(f["fee_agent"] or 0),
-            )
+    was, now, a, b = before.measured, after.measured, before.claimed, after.claimed
+    deposits = Usdc(now.deposits - was.deposits)
+    withdrawals = Usdc(now.withdrawals - was.withdrawals)
+    realized = Usdc(realized_micros(after) - realized_micros(before))
+    start, end = _worth(before), _worth(after)
+    by_type = FeesByType(
+        tools=Usdc(b.fee_tools - a.fee_tools),
+        venue=Usdc(b.fee_venue - a.fee_venue),
+        network=Usdc(b.fee_network - a.fee_network),
+        unclassified=Usdc(b.fee_unclassified - a.fee_unclassified),
+        agent=Usdc(now.payouts - was.payouts),
+    )
+    return Figures(
+        worth=WorthChange(start=start, end=end),
+        flows=Flows(deposits=deposits, withdrawals=withdrawals),
+        result=Result(
+            realized=realized,
+            estimated=None
+            if start is None or end is None
+            else end - start - deposits + withdrawals - realized,
         ),
-    }
+        fees=FeesPaid(by_type=by_type),
+    )
+
+
+NOTHING: Final = figures(EMPTY, EMPTY)
+
+
+def add_figures(sums: Figures, spans: Sequence[StatementInput]) -> Figures:
+    """The sums of a period with those of some more mandates; begin with `NOTHING`."""
+    more: Figures = _sum([sums, *(figures(s.before, s.after) for s in spans)])
+    return more
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Values of one form added up, field by field; None where one of them is unknown."""
+    if None in values:
+        return None
+    kind = type(values[0])
+    if kind is Usdc:
+        return total(values)
+    return kind(**{f.name: _sum([getattr(v, f.name) for v in values]) for f in fields(kind)})
 
 
 def _period(of: Week) -> WeekPeriod:
@@ -279,28 +273,16 @@ def _allowed_vs_used(period: StatementInput) -> AllowedVsUsed:
 
 def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
     """Broken rules, then refused attempts."""
-    broken = [
-        WeekBreach(
-            code=code,
-            clause=clause_of(code),
-            event_id=e.event_id,
-            at=e.occurred_at,
-        )
-        for e in events
-        for code in e.violation_codes
-    ]
-    attempts = [
-        WeekBreach(
-            code="refused",
-            clause=next(iter(refused_by(e)), None),
-            reason=attempt.reason,
-            event_id=e.event_id,
-            at=e.occurred_at,
-        )
+    broken = [(e, code, clause_of(code), None) for e in events for code in e.violation_codes]
+    refused = [
+        (e, "refused", next(iter(refused_by(e)), None), attempt.reason)
         for e in events
         if (attempt := refusal_of(e)) is not None
     ]
-    return (*broken, *attempts)
+    return tuple(
+        WeekBreach(code=code, clause=clause, reason=reason, event_id=e.event_id, at=e.occurred_at)
+        for e, code, clause, reason in (*broken, *refused)
+    )
 
 
 def statement(
@@ -309,10 +291,11 @@ def statement(
     """One mandate's week; `period.events` are a page of its rows, `steps` their steps where the
     caller has them already.
     """
-    return Statement(
+    return copy_fields(
+        Statement,
+        figures(period.before, period.after),
         public_id=period.mandate.public_id,
         period=_period(period.week),
-        **_parts(figures(period)),
         allowed_vs_used=_allowed_vs_used(period),
         venue=venue_weeks(period.before.venue, period.after.venue),
         breaches=_breaches(period.events),
@@ -321,56 +304,24 @@ def statement(
     )
 
 
-NOTHING: Final[PeriodSums] = dict.fromkeys(
-    (
-        "start",
-        "end",
-        "deposits",
-        "withdrawals",
-        "realized",
-        "estimated",
-        "fee_tools",
-        "fee_venue",
-        "fee_network",
-        "fee_unclassified",
-        "fee_agent",
-    ),
-    0,
-)
-
-
-def add_figures(sums: PeriodSums, spans: Sequence[StatementInput]) -> PeriodSums:
-    """The sums of a period with those of some more mandates; begin with `NOTHING`."""
-    more = [figures(span) for span in spans]
-    return {name: _sum([sums[name], *(f[name] for f in more)]) for name in NOTHING}
-
-
-def _sum(values: Sequence[int | None]) -> int | None:
-    """Their sum; None where one of them is unknown."""
-    figures = [v for v in values if v is not None]
-    return sum(figures) if len(figures) == len(values) else None
-
-
 def mandate_week(s: StatementInput) -> MandateWeek:
     """One mandate in the statement of all."""
-    return MandateWeek(
+    return copy_fields(
+        MandateWeek,
+        figures(s.before, s.after),
         public_id=s.mandate.public_id,
         purpose=s.mandate.purpose,
         status=s.mandate.status.value,
-        **_parts(figures(s)),
     )
 
 
 def statement_of_all(
     mandates: Sequence[MandateWeek],
     period: Week,
-    sums: PeriodSums | None,
+    sums: Figures | None,
     next_cursor: str | None = None,
 ) -> StatementOfAll:
     """Some mandates in one week, under the sums of all where they are given."""
     return StatementOfAll(
-        period=_period(period),
-        totals=None if sums is None else Figures(**_parts(sums)),
-        mandates=tuple(mandates),
-        next_cursor=next_cursor,
+        period=_period(period), totals=sums, mandates=tuple(mandates), next_cursor=next_cursor
     )

@@ -1,15 +1,19 @@
-"""An agent's live orders at the venue in fixed windows, from fills alone, apart from vaults."""
+"""Live orders at the venue in fixed windows and weeks, from fills alone, apart from vaults."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from typing import Final, Literal
 
 from domain.ledger.state.day_totals import RolledDay
+from domain.ledger.state.venue_book import VenueBook
 from domain.money import Usdc
-from domain.reads.performance_windows import WINDOWS, since_of
+from domain.reads.performance_windows import by_window
 from domain.wire_fields import wire_name
+
+_MONEY: Final = ("realized", "fees", "net", "volume")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +47,43 @@ def venue_results(
     """The results of some mandates together, a network each; None where no live order filled."""
     days = [day for of in mandates for day in of if day.venue]
     networks = sorted({network for day in days for network in day.venue})
-    return tuple(_network(days, network, today) for network in networks) or None
-
-
-def _network(days: Sequence[RolledDay], network: str, today: str) -> VenueResults:
-    week, month, quarter, ever = (
-        _window(days, network, since_of(today, span)) for span in WINDOWS.values()
+    return (
+        tuple(
+            VenueResults(network=n, **by_window(partial(_window, days, n), today)) for n in networks
+        )
+        or None
     )
-    return VenueResults(network=network, days_7=week, days_30=month, days_90=quarter, since=ever)
 
 
 def _window(days: Sequence[RolledDay], network: str, since: str | None) -> VenueWindow:
     rows = [d.venue.get(network, (0, 0, 0)) for d in days if since is None or d.day >= since]
     net, orders, volume = (sum(row[n] for row in rows) for n in range(3))
     return VenueWindow(net_usdc=Usdc(net), orders=orders, volume_usdc=Usdc(volume))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VenueWeek:
+    """Fills of live orders that cite the mandate in the week, on one network of the venue; in no
+    other figure. `net` is realized less fees, without open positions.
+    """
+
+    network: str
+    realized: Usdc
+    fees: Usdc
+    net: Usdc
+    volume: Usdc
+    orders: int
+    fills: int
+    source: Literal["venue"] = "venue"
+
+
+def venue_weeks(before: VenueBook, after: VenueBook) -> tuple[VenueWeek, ...] | None:
+    """Fills of live orders in the week, a network each; None where none filled."""
+    weeks = []
+    for network, now in sorted(after.accounts.items()):
+        was = before.of(network)
+        money = {n: Usdc(getattr(now, n) - getattr(was, n)) for n in _MONEY}
+        orders, fills = now.orders - was.orders, now.fills - was.fills
+        if fills:
+            weeks.append(VenueWeek(network=network, **money, orders=orders, fills=fills))
+    return tuple(weeks) or None
