@@ -22,6 +22,7 @@ from domain.reads.row_models import (
     ProbedPosition,
     Restated,
 )
+from domain.wire_fields import copy_fields
 
 NO_PAYLOAD: Final = Payload()
 
@@ -30,27 +31,22 @@ S = TypeVar("S")
 
 def ledger_row(event: Event) -> LedgerRow:
     """A row as it is shown."""
-    return LedgerRow(
-        event_id=event.event_id,
+    return copy_fields(
+        LedgerRow,
+        event,
         kind=event.kind.value,
-        amount_usdc=event.amount_usdc,
-        tx_hash=event.tx_hash,
-        chain_id=event.chain_id,
         payload=payload(event.content),
         reported_by=event.reported_by.value,
-        created_at=event.created_at,
-        occurred_at=event.occurred_at,
     )
 
 
 def payload(payload: EventPayload) -> Payload:
     """A row's payload for display, under the names of its stored form."""
-    restates, wrong = payload.restates, payload.violation
     beside: dict[str, object] = {}
-    if wrong is not None:
-        beside["violation"] = broken(wrong)
-    if restates is not None:
-        beside["restates"] = Restated(event_id=restates.event_id, log_index=restates.log_index)
+    if payload.violation is not None:
+        beside["violation"] = broken(payload.violation)
+    if payload.restates is not None:
+        beside["restates"] = copy_fields(Restated, payload.restates)
     if payload.log_index is not None:
         beside["log_index"] = payload.log_index
     if payload.observed is not None:
@@ -123,21 +119,12 @@ def breach_detail(raw: object) -> BreachDetail:
     clause, attempted = values.get("clause"), values.get("attempted")
     return BreachDetail(
         clause=clause if isinstance(clause, int) else None,
-        allowed=_text(values.get("allowed")),
-        used=_text(values.get("used")),
-        attempted=_attempted(attempted) if isinstance(attempted, Mapping) else _text(attempted),
-        bound_by=_text(values.get("bound_by")),
+        attempted=AttemptedPlace(**_texts(attempted, "market", "address", "selector", "resource"))
+        if isinstance(attempted, Mapping)
+        else _texts(values, "attempted")["attempted"],
+        **_texts(values, "allowed", "used", "bound_by"),
     )
 
 
-def _attempted(raw: Mapping[str, object]) -> AttemptedPlace:
-    return AttemptedPlace(
-        market=_text(raw.get("market")),
-        address=_text(raw.get("address")),
-        selector=_text(raw.get("selector")),
-        resource=_text(raw.get("resource")),
-    )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+def _texts(raw: Mapping[str, object], *names: str) -> dict[str, str | None]:
+    return {n: v if isinstance(v := raw.get(n), str) else None for n in names}

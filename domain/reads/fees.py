@@ -8,10 +8,8 @@ from typing import Final, Literal
 
 from domain.money import Usdc
 from domain.rules.snapshot import MandateSnapshot
-from domain.rules.valuation import committed, fee_on, realized, usdc, valuation
+from domain.rules.valuation import Source, committed, fee_on, realized, usdc, valuation
 from domain.wire_fields import described
-
-WorthSource = Literal["chain_mark", "agent_mark", "cost", "cash"]
 
 TWO_DECIMALS: Final = described("USDC, 2 decimals, half away from zero")
 
@@ -40,7 +38,7 @@ class NetEstimated:
 
     value: Decimal | None = field(metadata=TWO_DECIMALS)
     est: Literal[True] = True
-    source: WorthSource
+    source: Source
     pct: Decimal | None = field(metadata=described("percent of what was committed, 2 decimals"))
     formula: str = "worth_est - committed - agent_fee_reserved"
 

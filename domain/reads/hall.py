@@ -205,13 +205,9 @@ def hall_row(
         delegators=Delegators(
             total=len({s.mandate.owner_id for s in others}),
             working=len({s.mandate.owner_id for s in _working(others)}),
-            net_7d_usdc=windows.days_7.net_usdc,
-            net_30d_usdc=windows.days_30.net_usdc,
+            **_nets(windows),
             self_=SelfDelegation(
-                mandates=len(own),
-                working=len(_working(own)),
-                net_7d_usdc=own_windows.days_7.net_usdc,
-                net_30d_usdc=own_windows.days_30.net_usdc,
+                mandates=len(own), working=len(_working(own)), **_nets(own_windows)
             ),
         ),
         mandates_total=len(standings),
@@ -222,6 +218,13 @@ def hall_row(
         venue=venue_results((s.days for s in others), today),
         venue_self=venue_results((s.days for s in own), today),
     )
+
+
+def _nets(windows: Windows) -> dict[str, Usdc | None]:
+    return {
+        "net_7d_usdc": windows.days_7.net_usdc,
+        "net_30d_usdc": windows.days_30.net_usdc,
+    }
 
 
 def _working(standings: Sequence[AgentMandate]) -> list[AgentMandate]:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, timedelta
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from domain.money import Usdc
 from domain.reads.event_rows import breach_detail
-from domain.reads.fees import WorthSource
 from domain.reads.row_models import BreachDetail
 from domain.rules.action_checks import RemainingNow, remaining
-from domain.rules.caps import budget, daily_cap, per_tx_cap, reserved, spent_today
+from domain.rules.caps import SetBy, budget, daily_cap, per_tx_cap, reserved, spent_today
 from domain.rules.rule_table import clause_of
 from domain.rules.snapshot import MandateSnapshot, moment, today
-from domain.rules.valuation import committed, floor_now, usdc, valuation
+from domain.rules.valuation import Source, committed, floor_now, usdc, valuation
 from domain.rules.venue_exposure import at_venue
 from domain.times import Timestamp, moment_of
-from domain.wire_fields import LEFT_OUT, described
+from domain.wire_fields import LEFT_OUT, copy_fields, described
 
 ROLLING: Final = timedelta(hours=24)
-
-SetBy = Literal["mandate", "policy"]
 
 SpendSource = Literal["chain", "agent"]
 
@@ -136,7 +133,7 @@ class UsedStopLine:
     """The estimate of worth that is held against the stop line."""
 
     value: Usdc | None
-    source: WorthSource
+    source: Source
     basis: str
 
 
@@ -209,32 +206,29 @@ class Limits(LimitsNow):
     breaches: tuple[Breach, ...]
 
 
-def rolling_24h(snapshot: MandateSnapshot) -> Usdc:
+def rolling_24h(snapshot: MandateSnapshot) -> UsedAmount:
     """Spend of the last 24 hours, to the minute; two caps can meet at midnight (contract 5)."""
     since = (moment(snapshot) - ROLLING).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
-    return Usdc(
-        sum(amount for minute, amount in snapshot.measured.minutes.items() if minute >= since)
-    )
+    spent = (amount for minute, amount in snapshot.measured.minutes.items() if minute >= since)
+    basis = "last 24 hours, to the minute"
+    return UsedAmount(value=Usdc(sum(spent)), source=source_of(snapshot), basis=basis)
 
 
 def allowed(snapshot: MandateSnapshot) -> Allowed:
     """The limits of terms and agent's policy; the stricter binds."""
     cap, cap_by = per_tx_cap(snapshot)
     budget_limit, budget_by = budget(snapshot)
-    mandate = snapshot.mandate
+    mandate, policy = snapshot.mandate, snapshot.policy
+    day = AllowedAmount(value=daily_cap(snapshot), clause=3, set_by="mandate")
     return Allowed(
-        budget=AllowedAmount(value=budget_limit, clause=1, set_by=cast(SetBy, budget_by)),
-        per_action=AllowedAmount(value=cap, clause=2, set_by=cast(SetBy, cap_by)),
-        per_day=AllowedAmount(value=daily_cap(snapshot), clause=3, set_by="mandate"),
+        budget=AllowedAmount(value=budget_limit, clause=1, set_by=budget_by),
+        per_action=AllowedAmount(value=cap, clause=2, set_by=cap_by),
+        per_day=day,
         stop_line=AllowedStopLine(value=floor_now(snapshot), signed=mandate.floor),
         period=AllowedPeriod(value=mandate.ends_at),
         pending_approvals=AllowedItems(value=snapshot.config.pending_approvals_max),
-        paid_reads=AllowedCredits(
-            value=snapshot.policy.credit_budget_daily if snapshot.policy else None
-        ),
-        orders_per_day=AllowedAmount(value=daily_cap(snapshot), clause=3, set_by="mandate")
-        if at_venue(mandate)
-        else None,
+        paid_reads=AllowedCredits(value=policy.credit_budget_daily if policy else None),
+        orders_per_day=day if at_venue(mandate) else None,
     )
 
 
@@ -247,40 +241,31 @@ def source_of(snapshot: MandateSnapshot) -> SpendSource:
 def used(snapshot: MandateSnapshot) -> Used:
     """The used amount of each limit, with its source."""
     (largest, largest_day), source = snapshot.measured.largest, source_of(snapshot)
-    at = valuation(snapshot)
+    at, orders, waits = valuation(snapshot), snapshot.orders, snapshot.mandate.signed_at is None
+    pending = sum(a.status_at(snapshot.now) == "pending" for a in snapshot.approvals)
+    credits_used = snapshot.state.claimed.credits.get(today(snapshot), 0)
+    in_and_out = "deposits - withdrawals"
+    day_basis = "gross spend of the UTC day; what comes back gives nothing back"
+    credit_basis = "1 credit = 0.01 USDC, rounded up a read; UTC day"
     return Used(
-        budget=UsedAmount(
-            value=committed(snapshot), source="chain", basis="deposits - withdrawals"
-        ),
+        budget=UsedAmount(value=committed(snapshot), source="chain", basis=in_and_out),
         per_action=UsedOnce(
             value=Usdc(largest), source=source, basis="largest single action", day=largest_day
         ),
         per_day=UsedToday(
             value=spent_today(snapshot),
             source=source,
-            basis="gross spend of the UTC day; what comes back gives nothing back",
+            basis=day_basis,
             reserved=reserved(snapshot),
         ),
         stop_line=UsedStopLine(value=usdc(at.worth), source=at.source, basis="worth_est"),
-        period=UsedPeriod(
-            value=snapshot.now, basis="now" if snapshot.mandate.signed_at else "not signed"
-        ),
-        pending_approvals=UsedItems(
-            value=sum(a.status_at(snapshot.now) == "pending" for a in snapshot.approvals),
-            basis="items waiting for the owner",
-        ),
-        paid_reads=UsedCredits(
-            value=credits_today(snapshot), basis="1 credit = 0.01 USDC, rounded up a read; UTC day"
-        ),
-        orders_per_day=UsedByOrders(live=snapshot.orders.live, paper=snapshot.orders.paper)
+        period=UsedPeriod(value=snapshot.now, basis="not signed" if waits else "now"),
+        pending_approvals=UsedItems(value=pending, basis="items waiting for the owner"),
+        paid_reads=UsedCredits(value=credits_used, basis=credit_basis),
+        orders_per_day=UsedByOrders(live=orders.live, paper=orders.paper)
         if at_venue(snapshot.mandate)
         else None,
     )
-
-
-def credits_today(snapshot: MandateSnapshot) -> int:
-    """Paid-read credits of the UTC day."""
-    return snapshot.state.claimed.credits.get(today(snapshot), 0)
 
 
 def breaches(snapshot: MandateSnapshot) -> tuple[Breach, ...]:
@@ -304,24 +289,10 @@ def limits_now(snapshot: MandateSnapshot) -> LimitsNow:
         allowed=allowed(snapshot),
         used=used(snapshot),
         remaining=remaining(snapshot),
-        rolling_24h=_rolling(snapshot),
-    )
-
-
-def _rolling(snapshot: MandateSnapshot) -> UsedAmount:
-    return UsedAmount(
-        value=rolling_24h(snapshot),
-        source=source_of(snapshot),
-        basis="last 24 hours, to the minute",
+        rolling_24h=rolling_24h(snapshot),
     )
 
 
 def limits(snapshot: MandateSnapshot) -> Limits:
     """Allowed against used, the remaining amount, and the broken rules."""
-    return Limits(
-        allowed=allowed(snapshot),
-        used=used(snapshot),
-        remaining=remaining(snapshot),
-        rolling_24h=_rolling(snapshot),
-        breaches=breaches(snapshot),
-    )
+    return copy_fields(Limits, limits_now(snapshot), breaches=breaches(snapshot))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, TypedDict, get_args
+from dataclasses import dataclass, fields
+from typing import Final, Literal, TypeAlias, get_args
 
 from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payloads import (
@@ -19,6 +19,7 @@ from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.times import day_of
+from domain.wire_fields import copy_fields
 
 NoticeKind = Literal[
     "approval.asked", "approval.decided", "cap.reached", "mandate.acceptance_ended",
@@ -161,12 +162,6 @@ class Notice:
     data: NoticeData
 
 
-class _RowFields(TypedDict):
-    public_id: str
-    event_id: str
-    tx_hash: str | None
-
-
 def may_tell(event: Event) -> bool:
     """False for a row that makes no notice, whatever its mandate: every agent's report, and a row
     whose log only moved, since its notice went out before.
@@ -185,90 +180,66 @@ def row_notices(
     """
     if not may_tell(event):
         return ()
-    statement = _row_notice(mandate, event, payload)
-    filled = _day_cap(mandate, event, measured) if event.kind is LedgerKind.MOVE else None
+    notices = [_row_notice(mandate, event, payload)]
+    if event.kind is LedgerKind.MOVE and not isinstance(payload, Deposited):
+        # Each day and level is one thing.
+        day = day_of(event.occurred_at)
+        spent = Usdc(measured.days[day].spent if day in measured.days else 0)
+        notices.append(_reached(mandate, event, "day", day, spent, mandate.daily_cap))
     if isinstance(payload, Deposited):
-        filled = _budget(mandate, event, measured)
-    return tuple(n for n in (statement, filled) if n is not None)
+        # The owner's own money, as the limits count it; each level comes once in a mandate's life.
+        put_in = Usdc(max(0, measured.deposits - measured.withdrawals))
+        notices.append(_reached(mandate, event, "budget", None, put_in, mandate.budget_usdc))
+    return tuple(n for n in notices if n is not None)
 
 
 def _row_notice(mandate: Mandate, event: Event, payload: Payload) -> Notice | None:
     """The notice of the row itself, if its kind has one."""
-    row: _RowFields = {
-        "public_id": mandate.public_id,
-        "event_id": event.event_id,
-        "tx_hash": event.tx_hash,
-    }
 
-    def notice(kind: NoticeKind, data: RowNotice) -> Notice:
-        return Notice(kind=kind, key=f"{kind}:{event.event_id}", data=data)
+    def notice(kind: NoticeKind, data: type[RowNotice], **values: object) -> Notice:
+        made = copy_fields(data, event, public_id=mandate.public_id, **values)
+        return Notice(kind=kind, key=f"{kind}:{event.event_id}", data=made)
 
     match payload:
-        case ApprovalDecided():
-            decided = ApprovalDecidedNotice(
-                **row, approval_id=payload.approval_id, status=payload.status
-            )
-            return notice("approval.decided", decided)
-        case Control():
-            kind: NoticeKind = "mandate.paused" if payload.change == "paused" else "mandate.resumed"
-            return notice(kind, RowNotice(**row))
-        case Stopped():
-            at_line = payload.reason == AT_THE_FLOOR
-            kind = "mandate.stop_line" if at_line else "mandate.stopped"
-            return notice(kind, StoppedNotice(**row, reason=payload.reason))
+        case ApprovalDecided(approval_id=approval_id, status=status):
+            values = {"approval_id": approval_id, "status": status}
+            return notice("approval.decided", ApprovalDecidedNotice, **values)
+        case Control(change=change):
+            paused = change == "paused"
+            return notice("mandate.paused" if paused else "mandate.resumed", RowNotice)
+        case Stopped(reason=reason):
+            at_line = reason == AT_THE_FLOOR
+            kind: NoticeKind = "mandate.stop_line" if at_line else "mandate.stopped"
+            return notice(kind, StoppedNotice, reason=reason)
         case Settled():
-            settled = SettledNotice(
-                **row,
-                spent=str(payload.spent),
-                returned=str(payload.returned),
-                gain=str(payload.gain),
-                agent_fee=str(payload.agent_fee),
-            )
-            return notice("mandate.settled", settled)
+            amounts = {f.name: str(getattr(payload, f.name)) for f in fields(payload)}
+            return notice("mandate.settled", SettledNotice, **amounts)
         case Deposited():
-            amount = event.amount_usdc if event.amount_usdc is not None else ZERO
-            return notice("deposit.seen", DepositNotice(**row, amount_usdc=str(amount)))
+            return notice("deposit.seen", DepositNotice, amount_usdc=str(event.amount_usdc or ZERO))
     return None
-
-
-def _day_cap(mandate: Mandate, event: Event, measured: MeasuredBook) -> Notice | None:
-    """The highest level of the day's cap that is reached; each day and level is one thing."""
-    day = day_of(event.occurred_at)
-    spent = measured.days[day].spent if day in measured.days else 0
-    return _reached(mandate, event, cap="day", day=day, used=Usdc(spent), allowed=mandate.daily_cap)
-
-
-def _budget(mandate: Mandate, event: Event, measured: MeasuredBook) -> Notice | None:
-    """The highest level of the budget that the owner's own money has reached, as the limits count
-    it: deposits less withdrawals. Each level is one thing in a mandate's life.
-    """
-    used = Usdc(max(0, measured.deposits - measured.withdrawals))
-    return _reached(mandate, event, cap="budget", day=None, used=used, allowed=mandate.budget_usdc)
 
 
 def _reached(
     mandate: Mandate,
     event: Event,
-    *,
     cap: Literal["day", "budget"],
     day: str | None,
     used: Usdc,
     allowed: Usdc,
 ) -> Notice | None:
+    """The highest level of a cap that is reached."""
     limit = allowed.micros
     level = next((p for p in LEVELS if limit and used.micros * 100 >= limit * p), None)
     if level is None:
         return None
-    return Notice(
-        kind="cap.reached",
-        key=f"cap:{mandate.public_id}:{day or cap}:{level}",
-        data=CapNotice(
-            public_id=mandate.public_id,
-            event_id=event.event_id,
-            cap=cap,
-            day=day,
-            percent=level,
-            used=str(used),
-            allowed=str(allowed),
-        ),
+    data = CapNotice(
+        public_id=mandate.public_id,
+        event_id=event.event_id,
+        cap=cap,
+        day=day,
+        percent=level,
+        used=str(used),
+        allowed=str(allowed),
     )
+    key = f"cap:{mandate.public_id}:{day or cap}:{level}"
+    return Notice(kind="cap.reached", key=key, data=data)

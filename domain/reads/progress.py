@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, cast
+from typing import Literal
 
 from domain.ledger.state.venue_book import VenuePosition
 from domain.mandates.mandate import Status
 from domain.money import ZERO, Usdc
-from domain.reads.fees import WorthSource
 from domain.rules.caps import pending
 from domain.rules.rule_table import RULES, STOP_LINE
-from domain.rules.snapshot import MandateSnapshot, display_status
+from domain.rules.snapshot import MandateSnapshot, ShownStatus, display_status
 from domain.rules.stop_line import fresh, latched
 from domain.rules.unwind_window import UNWIND_WINDOW
 from domain.rules.valuation import (
+    Source,
     Valuation,
     ValuedPosition,
     cash,
@@ -34,8 +34,6 @@ from domain.times import Timestamp, moment_of
 from domain.wire_fields import LEFT_OUT, described, wire_name
 
 EventKind = Literal["ends_at", "next_at", "approval_expiry", "settle"]
-
-ShownStatus = Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +84,7 @@ class OpenPosition:
     mark: Usdc
     cost: Usdc
     marked_at: Timestamp | None
-    source: WorthSource
+    source: Source
     est: Literal[True] = True
     parts: tuple[OpenPart, ...] = ()
 
@@ -143,7 +141,7 @@ class Progress:
     """
 
     worth_est: Usdc | None
-    worth_source: WorthSource
+    worth_source: Source
     realized: Usdc
     realized_source: Literal["claimed", "settled"]
     floor: Usdc
@@ -165,11 +163,6 @@ class Progress:
     horizon_days: int
     venue: VenueProgress | None = field(default=None, metadata=LEFT_OUT)
     data_issue: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
-
-
-def status_shown(snapshot: MandateSnapshot) -> ShownStatus:
-    """The status, and `ended` past the end of a mandate that is not settled."""
-    return cast(ShownStatus, display_status(snapshot))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,30 +221,24 @@ def next_event(snapshot: MandateSnapshot) -> NextEvent | None:
 def day(snapshot: MandateSnapshot) -> int | None:
     """Days since the signature, counting from 1; None before it."""
     since = snapshot.mandate.signed_at
-    return (
-        None
-        if since is None
-        else max(1, min((snapshot.now - since).days + 1, snapshot.mandate.horizon_days))
-    )
+    if since is None:
+        return None
+    return max(1, min((snapshot.now - since).days + 1, snapshot.mandate.horizon_days))
 
 
-def _position(snapshot: MandateSnapshot, key: str, position: ValuedPosition) -> OpenPosition:
-    target = position.position.target
+def _position(snapshot: MandateSnapshot, key: str, valued: ValuedPosition) -> OpenPosition:
+    parts = snapshot.state.claimed.parts.items()
     return OpenPosition(
         id=key,
-        market=target.market,
-        address=target.address,
-        mark=Usdc(position.value),
-        cost=Usdc(position.position.cost),
-        marked_at=position.marked_at,
-        source=position.source,
+        market=valued.position.target.market,
+        address=valued.position.target.address,
+        mark=Usdc(valued.value),
+        cost=Usdc(valued.position.cost),
+        marked_at=valued.marked_at,
+        source=valued.source,
         parts=tuple(
-            OpenPart(
-                id=name,
-                cost_est=Usdc(part.cost),
-                mark_est=None if part.mark is None else Usdc(part.mark),
-            )
-            for name, part in snapshot.state.claimed.parts.items()
+            OpenPart(id=name, cost_est=Usdc(part.cost), mark_est=usdc(part.mark))
+            for name, part in parts
             if part.of == key and part.opened
         ),
     )
@@ -270,15 +257,13 @@ def pending_claims(snapshot: MandateSnapshot) -> PendingClaims:
 
 def venue_progress(snapshot: MandateSnapshot) -> VenueProgress | None:
     """The result of live orders; None where none filled."""
-    network_account = venue_account(snapshot)
-    if network_account is None:
+    if (at := venue_account(snapshot)) is None:
         return None
-    network, account = network_account
+    network, account = at
     marks = marks_of(snapshot, network)
-    result = account.result(marks)
     return VenueProgress(
         network=network,
-        result_est=None if result is None else Usdc(result),
+        result_est=usdc(account.result(marks)),
         realized_usdc=Usdc(account.realized),
         fees_usdc=Usdc(account.fees),
         volume_usdc=Usdc(account.volume),
@@ -298,7 +283,7 @@ def _holding(product: str, position: VenuePosition, mark: Decimal | None) -> Ven
         size=format(abs(position.size), "f"),
         entry_px=format(position.entry_px, "f"),
         mark_px=None if mark is None else format(mark, "f"),
-        unrealized_usdc=None if mark is None else Usdc(position.result(mark)),
+        unrealized_usdc=usdc(None if mark is None else position.result(mark)),
     )
 
 
@@ -320,9 +305,7 @@ def progress(snapshot: MandateSnapshot) -> Progress:
         cash=cash(snapshot),
         committed=committed(snapshot),
         positions_est=usdc(at.positions_est),
-        positions=tuple(
-            _position(snapshot, key, position) for key, position in at.positions.items()
-        ),
+        positions=tuple(_position(snapshot, *item) for item in at.positions.items()),
         pending_claims=pending_claims(snapshot),
         fees=Usdc(snapshot.state.claimed.fees),
         agent_fee_reserved=fee_on(snapshot, at),
@@ -331,7 +314,7 @@ def progress(snapshot: MandateSnapshot) -> Progress:
         exit_cost_est=exit.exit_cost,
         rules=rules(snapshot),
         next_event=next_event(snapshot),
-        status=status_shown(snapshot),
+        status=display_status(snapshot),
         day=day(snapshot),
         horizon_days=snapshot.mandate.horizon_days,
         venue=venue_progress(snapshot),

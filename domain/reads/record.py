@@ -14,10 +14,10 @@ from domain.mandates.mandate import Mandate
 from domain.reads.step import (
     ACTION_CLAUSES,
     ALL_CLAUSES,
+    CLAUSES,
     Step,
     StepParams,
     StepTarget,
-    clauses_of,
     to_step,
 )
 from domain.rules.snapshot import MandateSnapshot
@@ -34,10 +34,11 @@ ORDER: Final[Mapping[StepKind, int]] = {
     "note": 5,
 }
 
+_CALLED: Final = ("target", "selector")
+
 
 def pending_step(item: Approval, now: datetime) -> Step:
     """A pending approval, pinned on top."""
-    target = item.target
     return Step(
         id=item.approval_id,
         group=item.approval_id,
@@ -48,11 +49,7 @@ def pending_step(item: Approval, now: datetime) -> Step:
         reported_by="agent",
         amount_usdc=item.approve_amount_usdc,
         why=item.why,
-        target=StepTarget(
-            market=target.get("market"),
-            address=target.get("address"),
-            selector=target.get("selector"),
-        ),
+        target=StepTarget(**{n: item.target.get(n) for n in ("market", "address", "selector")}),
         clauses=(6,),
         params=StepParams(approval_id=item.approval_id, expires_at=item.expires_at),
     )
@@ -70,7 +67,7 @@ def provisional_step(log: StagedLog, now: datetime) -> Step | None:
         amount = event.reads(log.args)[1]
     except (KeyError, TypeError):  # a staged log is stored, and no stored value fails a read
         amount = None
-    target, selector = log.args.get("target"), log.args.get("selector")
+    target, selector = (v if isinstance(v := log.args.get(n), str) else None for n in _CALLED)
     return Step(
         id=f"{log.tx_hash}:{code}",
         group=log.tx_hash,
@@ -81,11 +78,8 @@ def provisional_step(log: StagedLog, now: datetime) -> Step | None:
         reported_by="chain",
         amount_usdc=amount,
         tx_hash=log.tx_hash,
-        target=StepTarget(
-            address=target if isinstance(target, str) else None,
-            selector=selector if isinstance(selector, str) else None,
-        ),
-        clauses=ACTION_CLAUSES if kind == "action" else clauses_of(kind),
+        target=StepTarget(address=target, selector=selector),
+        clauses=ACTION_CLAUSES if kind == "action" else CLAUSES.get(kind, ()),
         params=StepParams(block=log.block),
     )
 
@@ -149,20 +143,15 @@ def event_steps(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
 
 def pinned(snapshot: MandateSnapshot) -> list[Step]:
     """Pending approvals, newest first."""
-    pending_steps = [
-        pending_step(a, snapshot.now)
-        for a in snapshot.approvals
-        if a.status_at(snapshot.now) == "pending"
-    ]
-    return sorted(pending_steps, key=lambda s: (s.at, s.id), reverse=True)
+    now = snapshot.now
+    items = (pending_step(a, now) for a in snapshot.approvals if a.status_at(now) == "pending")
+    return sorted(items, key=lambda s: (s.at, s.id), reverse=True)
 
 
 def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step]:
     """Steps of the newest rows, and of logs that are not deep enough to be rows."""
     provisional = (provisional_step(log, snapshot.now) for log in snapshot.provisional)
-    return grouped(
-        [*event_steps(snapshot.events, make), *(s for s in provisional if s is not None)]
-    )
+    return grouped([*event_steps(snapshot.events, make), *filter(None, provisional)])
 
 
 def steps(snapshot: MandateSnapshot) -> tuple[Step, ...]:

@@ -43,11 +43,12 @@ from domain.reads.row_models import (
 )
 from domain.rules.rule_table import clause_of
 from domain.times import Timestamp
-from domain.wire_fields import LEFT_OUT, described, wire_name
+from domain.wire_fields import LEFT_OUT, copy_fields, described, wire_name
 
 TEXT_SHOWN: Final = 2_000
 ALL_CLAUSES: Final = tuple(range(1, 11))
 ACTION_CLAUSES: Final = (2, 3, 4, 5, 8)
+ACTING: Final = frozenset({LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE})
 
 REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
     "TargetNotAllowed": ClauseKey.MARKETS,
@@ -165,15 +166,9 @@ def _group(event: Event) -> str:
 def _target(payload: Payload) -> StepTarget:
     if isinstance(payload, VenueFilled):
         return StepTarget(market=f"{payload.venue}:{payload.product}")
-    if not isinstance(payload, Executed | Unwound | AgentStatement | ApprovalDecided):
-        return NOWHERE
-    target = payload.target
-    return StepTarget(market=target.market, address=target.address, selector=target.selector)
-
-
-def _breached(event: Event) -> tuple[int, ...]:
-    codes = event.violation_codes
-    return tuple(sorted({n for c in codes if (n := clause_of(c)) is not None})) if codes else ()
+    if isinstance(payload, Executed | Unwound | AgentStatement | ApprovalDecided):
+        return copy_fields(StepTarget, payload.target)
+    return NOWHERE
 
 
 def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
@@ -182,21 +177,13 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     Shapes: `matched` says that the other side's row of the same transaction is known; `twin` is
     that row, where it is at hand.
     """
-    is_by_chain, is_by_agent = (
-        event.reported_by is Reporter.CHAIN,
-        event.reported_by is Reporter.AGENT,
-    )
-    body = event.content.body
+    is_by_agent, body = event.reported_by is Reporter.AGENT, event.content.body
     kind, code, status = _classify(event, matched)
-    broken = _breached(event)
-    acts = kind in ("action", "outcome") and event.kind in (
-        LedgerKind.BUY,
-        LedgerKind.SELL,
-        LedgerKind.MOVE,
-    )
-    checked = ACTION_CLAUSES if acts else ()
+    broken = tuple(sorted({n for c in event.violation_codes if (n := clause_of(c)) is not None}))
+    checked = ACTION_CLAUSES if kind in ("action", "outcome") and event.kind in ACTING else ()
     clause_numbers = {*checked, *broken, *refused_by(event)}
     statement = body if isinstance(body, AgentStatement) else None
+    own = statement if is_by_agent else None
     return Step(
         id=event.event_id,
         group=_group(event),
@@ -205,19 +192,17 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
         status=status,
         at=event.occurred_at,
         reported_by=event.reported_by.value,
-        confirmed_on_chain=is_by_chain or (matched and is_by_agent),
+        confirmed_on_chain=event.reported_by is Reporter.CHAIN or (matched and is_by_agent),
         est=is_by_agent and not matched,
         amount_usdc=event.amount_usdc,
         tx_hash=event.tx_hash,
-        why=_shorten(statement.why or statement.text)
-        if statement is not None and is_by_agent
-        else None,
+        why=_shorten(own.why or own.text) if own is not None else None,
         note=_shorten(body.text) if isinstance(body, AgentStatement | ApprovalDecided) else None,
         resource=_shorten(statement.resource) if statement is not None else None,
         target=_target(body),
         allowed_by=tuple(c for c in checked if c not in broken),
         breached=broken,
-        clauses=tuple(sorted(clause_numbers)) or clauses_of(kind),
+        clauses=tuple(sorted(clause_numbers)) or CLAUSES.get(kind, ()),
         params=shape_from(StepParams, parts_of(body)),
         contradicted=_contradiction(event, twin) if is_by_agent and twin is not None else None,
     )
@@ -247,12 +232,8 @@ def refused_by(event: Event) -> tuple[int, ...]:
     return (int(clause),) if clause is not None else ()
 
 
-def clauses_of(kind: StepKind) -> tuple[int, ...]:
-    """The clauses that a kind of step is about."""
-    return _CLAUSES.get(kind, ())
-
-
-_CLAUSES: Final[Mapping[StepKind, tuple[int, ...]]] = {
+# The clauses that a kind of step is about.
+CLAUSES: Final[Mapping[StepKind, tuple[int, ...]]] = {
     "consent": (6,),
     "funding": (1,),
     "control": (7, 10),
@@ -265,8 +246,8 @@ def _classify(event: Event, matched: bool) -> tuple[StepKind, str, str]:
     body = event.content.body
     match body:
         case RefusedAttempt():
-            proven = event.reported_by is Reporter.CHAIN
-            return "note", "refused", "reverted" if proven else "refused"
+            is_proven = event.reported_by is Reporter.CHAIN
+            return "note", "refused", "reverted" if is_proven else "refused"
         case ApprovalDecided():
             return "consent", "approval", body.status
         case Executed() | Unwound():
@@ -293,6 +274,6 @@ def _statement_kind(event: Event, body: Reported | Noted) -> tuple[StepKind, str
         return "verify", "preview", "done"
     if event.kind is LedgerKind.RESOLVE:
         return "outcome", "resolve", "done"
-    if event.kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE):
+    if event.kind in ACTING:
         return "action", event.kind.value, "unproven" if unproven(event) else "done"
     return ("note", "note", "done") if body.mark is None else ("outcome", "mark", "done")

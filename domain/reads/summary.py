@@ -13,11 +13,12 @@ from domain.money import Usdc
 from domain.reads.event_rows import ledger_row
 from domain.reads.fees import fees
 from domain.reads.limits import limits
-from domain.reads.progress import ShownStatus, progress
+from domain.reads.progress import progress
 from domain.reads.record import steps
 from domain.reads.withdrawal_lock import as_of, chain_state, lock
 from domain.rules.exposure import exposure
-from domain.rules.snapshot import MandateSnapshot
+from domain.rules.snapshot import MandateSnapshot, ShownStatus
+from domain.wire_fields import copy_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,19 +72,11 @@ these only."""
 
 def summary(snapshot: MandateSnapshot) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
-    figures, mandate = progress(snapshot), snapshot.mandate
+    mandate = snapshot.mandate
     return MandateSummary(
         public_id=mandate.public_id,
         status=mandate.status.value,
         mandate=mandate.attributes(),
-        progress=ProgressSummary(
-            worth_est=figures.worth_est,
-            realized=figures.realized,
-            cash=figures.cash,
-            floor=figures.floor,
-            status=figures.status,
-            day=figures.day,
-            horizon_days=figures.horizon_days,
-        ),
+        progress=copy_fields(ProgressSummary, progress(snapshot)),
         pending_approvals=sum(a.status == "pending" for a in snapshot.approvals),
     )

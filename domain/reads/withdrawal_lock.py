@@ -10,7 +10,7 @@ from domain.chain_facts import StagedLog
 from domain.rules.mark_policy import RecordedValue, recorded_value
 from domain.rules.snapshot import MandateSnapshot
 from domain.times import Timestamp, timestamp
-from domain.wire_fields import LEFT_OUT, described
+from domain.wire_fields import LEFT_OUT, copy_fields, described
 
 LockReason = Literal["no_vault", "unknown", "open_positions", "locked"]
 
@@ -108,12 +108,12 @@ def lock(snapshot: MandateSnapshot) -> Lock:
 def chain_state(snapshot: MandateSnapshot) -> ChainState:
     """The vault's own state, and its age."""
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
-    return ChainState(
-        stopped=chain.stopped if chain else None,
-        settled=chain.settled if chain else None,
-        agent=chain.agent if chain else None,
+    raw = dict.fromkeys(("stopped", "settled", "agent", "paused"))
+    return copy_fields(
+        ChainState,
+        chain,
+        **(raw if chain is None else {}),
         agent_known=chain is not None,
-        paused=chain.paused if chain else None,
         as_of_block=chain.block.number if chain else None,
         as_of=chain.block.at if chain else None,
         refreshed_at=snapshot.mandate.refreshed_at,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from domain.ledger.state.claimed import PendingClaim
 from domain.mandates.approvals import Reservation
@@ -12,6 +13,8 @@ from domain.money import ZERO, Usdc
 from domain.rules.snapshot import MandateSnapshot, today
 from domain.rules.valuation import at_risk, cash
 from domain.times import bounds, day_of
+
+SetBy = Literal["mandate", "policy"]
 
 
 def spent_on(snapshot: MandateSnapshot, day: str) -> Usdc:
@@ -127,13 +130,14 @@ def reserved(snapshot: MandateSnapshot) -> Usdc:
     return Usdc(sum(h.amount.micros for h in held_amounts(snapshot)))
 
 
-def per_tx_cap(snapshot: MandateSnapshot) -> tuple[Usdc, str]:
-    """The cap per action and its origin: the stricter of mandate and policy binds (contract 5)."""
-    own, policy = (
-        snapshot.mandate.per_tx_cap,
-        snapshot.policy.per_tx_cap_usdc if snapshot.policy else None,
-    )
+def _stricter(own: Usdc, policy: Usdc | None) -> tuple[Usdc, SetBy]:
     return (policy, "policy") if policy is not None and policy < own else (own, "mandate")
+
+
+def per_tx_cap(snapshot: MandateSnapshot) -> tuple[Usdc, SetBy]:
+    """The cap per action and its origin: the stricter of mandate and policy binds (contract 5)."""
+    policy = snapshot.policy
+    return _stricter(snapshot.mandate.per_tx_cap, policy.per_tx_cap_usdc if policy else None)
 
 
 def daily_cap(snapshot: MandateSnapshot) -> Usdc:
@@ -141,13 +145,10 @@ def daily_cap(snapshot: MandateSnapshot) -> Usdc:
     return snapshot.mandate.daily_cap
 
 
-def budget(snapshot: MandateSnapshot) -> tuple[Usdc, str]:
+def budget(snapshot: MandateSnapshot) -> tuple[Usdc, SetBy]:
     """The budget and its origin: a policy's total cap may be stricter."""
-    own, policy = (
-        snapshot.mandate.budget_usdc,
-        snapshot.policy.total_cap_usdc if snapshot.policy else None,
-    )
-    return (policy, "policy") if policy is not None and policy < own else (own, "mandate")
+    policy = snapshot.policy
+    return _stricter(snapshot.mandate.budget_usdc, policy.total_cap_usdc if policy else None)
 
 
 def unconfirmed_spend(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> Usdc:
@@ -182,25 +183,22 @@ def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
     )
 
 
-def available_cash(snapshot: MandateSnapshot, own_reserved: Usdc = ZERO) -> tuple[Usdc | None, str]:
+def available_cash(
+    snapshot: MandateSnapshot, own_reserved: Usdc = ZERO
+) -> tuple[Usdc | None, SetBy]:
     """Cash that no reservation may still take, or the rest of a stricter policy's budget, with the
     limit that binds; None where cash is unknown.
     """
     limit, by = budget(snapshot)
     room = max(ZERO, limit - at_risk(snapshot)) if by == "policy" else None
-    chain = snapshot.chain
+    chain, held = snapshot.chain, reserved(snapshot) - own_reserved
     if chain is not None and chain.exists:
-        free: Usdc | None = max(
-            ZERO,
-            chain.cash - max(ZERO, reserved(snapshot) - own_reserved - unrecorded_spend(snapshot)),
-        )
+        free: Usdc | None = chain.cash
+        held -= unrecorded_spend(snapshot)
     else:
-        ledger_cash = cash(snapshot)
-        free = (
-            None
-            if ledger_cash is None
-            else max(ZERO, ledger_cash - max(ZERO, reserved(snapshot) - own_reserved))
-        )
+        free = cash(snapshot)
+    if free is not None:
+        free = max(ZERO, free - max(ZERO, held))
     if room is not None and (free is None or room < free):
         return room, "policy"
     return free, "mandate"

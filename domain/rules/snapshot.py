@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import Literal
 
 from domain.agents.policy import Policy
 from domain.chain_facts import BlockStamp, StagedLog, VaultState
@@ -18,6 +19,8 @@ from domain.mandates.terms import TermsStatus
 from domain.money import ZERO, Usdc
 from domain.settings import Config, Switches
 from domain.times import day_of
+
+ShownStatus = Literal["draft", "signed", "working", "stopped", "settled", "cancelled", "ended"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +114,7 @@ def today(snapshot: MandateSnapshot) -> str:
     return day_of(moment(snapshot))
 
 
-def display_status(snapshot: MandateSnapshot) -> str:
+def display_status(snapshot: MandateSnapshot) -> ShownStatus:
     """The status, and `ended` past the end of a mandate that is not settled (contract 3)."""
     mandate = snapshot.mandate
     live = mandate.status in (Status.SIGNED, Status.WORKING)

@@ -16,13 +16,7 @@ from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
-from domain.reads.progress import (
-    PendingClaims,
-    Progress,
-    ShownStatus,
-    pending_claims,
-    status_shown,
-)
+from domain.reads.progress import PendingClaims, Progress, pending_claims
 from domain.reads.record import each_step, grouped, instruction, pinned
 from domain.reads.row_models import LedgerRow
 from domain.reads.step import Step
@@ -30,7 +24,7 @@ from domain.reads.summary import OF_TERMS, PARTS, MandateSummary, summary
 from domain.reads.withdrawal_lock import AsOf, ChainState, Lock, age_s
 from domain.refusals import invalid
 from domain.rules.exposure import Exposure
-from domain.rules.snapshot import MandateSnapshot
+from domain.rules.snapshot import MandateSnapshot, ShownStatus, display_status
 from domain.times import Timestamp
 from storage.cursors import cursor_of, keys_of
 from storage.prefetch.read_set import ReadSet
@@ -241,7 +235,7 @@ def read_limits(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts])
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
     return HandlerResult(
         LimitsRead(
-            status=status_shown(snapshot),
+            status=display_status(snapshot),
             paused=snapshot.mandate.paused,
             limits=limits_now(snapshot),
             pending_claims=pending_claims(snapshot),
