@@ -52,9 +52,7 @@ def _shortest(value: Decimal) -> str:
 
 
 def _plainly(value: Decimal) -> str:
-    """Plain text; as it stands of what is not finite, and of what would be zeros for the most
-    part.
-    """
+    """Plain text; as it stands of what is not finite, or would be zeros for the most part."""
     return (
         format(value, "f") if value.is_finite() and abs(value.adjusted()) < WIDEST else str(value)
     )

@@ -148,9 +148,7 @@ class Chain(Actions, ApprovalChain, Protocol):
     async def vault_states(
         self, vaults: Sequence[str], *, agreed: bool = False
     ) -> Mapping[str, VaultState]:
-        """Read many vaults at one block; `agreed`: only states on which most configured nodes
-        agree.
-        """
+        """Read many vaults at one block; `agreed`: only states on which most nodes agree."""
 
     async def block(self, number: int) -> BlockStamp | None:
         """A block's number, hash and time; None where the chain has none of that number."""
@@ -159,9 +157,7 @@ class Chain(Actions, ApprovalChain, Protocol):
         """Return the mined transaction, its revert decoded; None where no node has it."""
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
-        """Receipts of many transactions, by lower-case hash, without the reasons of reverts; one
-        that the node returns malformed is left out.
-        """
+        """Receipts by lower-case hash, without reverts' reasons; a malformed one is left out."""
 
     async def is_pending(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""
@@ -176,26 +172,18 @@ class Chain(Actions, ApprovalChain, Protocol):
         """Read USDC balances at the newest block."""
 
     def short_deadline(self) -> AbstractContextManager[None]:
-        """Within it the chain is waited for no longer than the setting of reads says, in all; then
-        it is `chain_unavailable`.
-        """
+        """Within it the chain is waited for by the setting of reads, then `chain_unavailable`."""
 
     def last_known(self, vault: str) -> VaultState | None:
-        """The vault's state when it was last read, with `last_known` set; None where it was not
-        read.
-        """
+        """The vault's state when it was last read, marked `last_known`; None before."""
 
     @property
     def node_problem(self) -> str | None:
-        """The reason for which this chain is not read: its node serves another chain, its nodes do
-        not agree, or they stand still; None where there is none.
-        """
+        """The reason for which this chain is not read; None where there is none."""
 
     @property
     def complete(self) -> BlockStamp | None:
-        """The block up to which the ledger has what the chain has; None before this process's
-        reader came to rest.
-        """
+        """The block up to which the ledger is complete; None before the reader came to rest."""
 
 
 class Chains(Protocol):
@@ -217,10 +205,7 @@ class Chains(Protocol):
         """Faults of nodes, by chain and by the node's place in the settings, from 1 on."""
 
     def address(self, text: str) -> str:
-        """Return the EIP-55 form of an address given in any case.
-
-        Errors: `invalid_address`, for a wrong EIP-55 checksum in mixed case too (contract 1).
-        """
+        """The EIP-55 form of an address in any case. Errors: `invalid_address` (contract 1)."""
 
 
 class SignInVerifier(Protocol):
@@ -259,11 +244,7 @@ class HouseKeeper(Protocol):
         """EIP-55 address of the key."""
 
     async def affords(self, chain_id: int) -> bool:
-        """True where the key's gas money lasts for a good many transactions more, so that one that
-        can wait takes nothing from those that cannot.
-        """
+        """True where the key's gas money lasts for a good many transactions more."""
 
     async def send(self, call: Call) -> Receipt:
-        """Sign, send and wait for the receipt; nonces come from one manager, stuck fees are
-        replaced.
-        """
+        """Sign, send and wait for the receipt; one manager of nonces, stuck fees are replaced."""

@@ -56,9 +56,7 @@ class Refusal:
         return self.kind.retry_safe if self.retry_safe is None else self.retry_safe
 
     def as_json(self, role: Role | None = None) -> dict[str, object]:
-        """Shape: the refusal block of contract 1, with the steps that `role` can take (all of them
-        where no role is given).
-        """
+        """Shape: the refusal block of contract 1, with the steps that `role` can take, or all."""
         nothing_left = (self.remaining or {}).get("value") == "0.000000"
         # This refusal overrides its kind: waiting leads nowhere.
         vain = self.retry_safe is False and self.retry_at is None

@@ -39,9 +39,7 @@ _MARK: Final = "\u0f72"
 
 
 def text_problem(text: str, *, lines: bool) -> str | None:
-    """The rule that a text breaks, None for an allowed one (contract 1): control, bidi, zero-width,
-    tag and private-use characters; line breaks unless `lines`; marks without end.
-    """
+    """The rule that a text breaks, None for an allowed one (contract 1); line breaks by `lines`."""
     if text.isascii() and text.isprintable():
         return None
     match = (_UNFIT_IN_LINES if lines else _UNFIT).search(text)

@@ -57,9 +57,7 @@ def day_of(at: datetime) -> str:
 
 @lru_cache(maxsize=64)
 def bounds(day: str) -> tuple[datetime, datetime]:
-    """(first moment, the one after its last) of a UTC day: to ask it of many times costs less than
-    to write each one's day.
-    """
+    """(first moment, the one after its last) of a UTC day, remembered."""
     begins = datetime.fromisoformat(day).replace(tzinfo=UTC)
     return begins, begins + timedelta(days=1)
 

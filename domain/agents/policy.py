@@ -113,9 +113,7 @@ def changes(before: Policy | None, after: Policy) -> dict[str, dict[str, object]
 
 
 def logged_changes(changed: Changes) -> dict[str, dict[str, object]]:
-    """The stored form of changes: a large value is null there, and its field has the value's
-    size under `cut` and its SHA-256 under `sha256`, of compact JSON in UTF-8.
-    """
+    """The stored form of changes: of a large value `cut`, its size, and `sha256` alone."""
     return {name: _logged_change(change) for name, change in changed.items()}
 
 
@@ -170,9 +168,7 @@ def _fit_change(change: Mapping[str, object], room: int) -> tuple[dict[str, obje
 
 
 def _same(a: object, b: object) -> bool:
-    """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting that
-    only `true` switches on.
-    """
+    """True for equal values of equal types, at any depth: `1` is not `true` in a JSON setting."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):

@@ -193,10 +193,7 @@ def confirm_unreported(report: StoredTransfer) -> TransferTransition:
 def unreported_deltas(
     chain_id: int, tx_hash: str, asset: str, gained: int, *, idle: int
 ) -> tuple[Delta, ...]:
-    """Balance deltas on idle of a transaction that another agent, or none, reported.
-
-    A delta of 0 is written too: its row marks the transaction as counted.
-    """
+    """Deltas on idle of a transaction that another, or none, reported; 0 marks it counted."""
     change = _within(gained, idle)
     return (
         Delta(

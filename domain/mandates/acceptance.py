@@ -40,9 +40,7 @@ def record_acceptance(mandate: Mandate, at: datetime) -> Mandate:
 
 
 def revise(before: Mandate, after: Mandate) -> Mandate:
-    """The mandate with other terms; an acceptance goes on only where they are those that were
-    accepted.
-    """
+    """The mandate with other terms; an acceptance goes on only for those that were accepted."""
     if before.accepted_at is None:
         return after
     # Acceptances from before the digest are of the terms that stand.

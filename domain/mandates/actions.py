@@ -9,9 +9,7 @@ from domain.money import Usdc
 
 
 def selector_of(data: str) -> str:
-    """The first four bytes of calldata, 0x and 8 lower-case digits; what there is of shorter
-    data.
-    """
+    """The first four bytes of calldata, 0x and 8 lower-case digits; all of shorter data."""
     return data[:10].lower()
 
 
@@ -40,6 +38,4 @@ class Actions(Protocol):
         """The action that this very call is, with its hashes."""
 
     def action_called(self, vault: str, data: str) -> Action | None:
-        """The action that calldata of the vault's execute or executeApproved is; None for any
-        other.
-        """
+        """The action of calldata of the vault's execute or executeApproved; None for any other."""

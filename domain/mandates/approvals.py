@@ -74,9 +74,7 @@ class Approval:
     used_by: str | None = None
 
     def status_at(self, now: datetime) -> Status:
-        """The status at `now`: a pending or approved item is no longer good from `expires_at` on
-        (spec 3.2).
-        """
+        """The status at `now`: an open item is no longer good from `expires_at` on (spec 3.2)."""
         return "expired" if self.status in OPEN and now >= self.expires_at else self.status
 
     def as_item(self, now: datetime) -> ApprovalItem:

@@ -293,9 +293,7 @@ _SAYS: Final = (
 def clauses(
     mandate: Mandate, switches: Switches, *, keeper_key: bool = False
 ) -> tuple[Clause, ...]:
-    """The ten clauses in their order (spec 2.3), without those of terms that are unclear; 7 waits
-    for the key where the venue is named.
-    """
+    """The ten clauses in order (spec 2.3), but those of unclear terms; 7 waits for the key."""
     needs_key = mandate.closes_at_venue and not keeper_key
     every = (
         *_amounts(mandate),

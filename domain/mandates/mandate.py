@@ -244,9 +244,7 @@ class Mandate:
 
     @property
     def per_tx_cap(self) -> Usdc:
-        """The cap per action; a legacy row falls back to its caps entry, then to the whole budget
-        (spec 2.2).
-        """
+        """The cap per action; of a legacy row its caps entry, else the whole budget (spec 2.2)."""
         return self.per_tx_cap_usdc if self.per_tx_cap_usdc is not None else self._legacy("per_tx")
 
     @property

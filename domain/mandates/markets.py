@@ -136,9 +136,7 @@ class Market:
         return calls if self.share_value is None else (*calls, self._value(self.share_value))
 
     def _value(self, share_value: str) -> Target:
-        """The entry that signs the value probe: a probe stands on the address of a listed call, and
-        this one is a view that moves nothing.
-        """
+        """The entry that signs the value probe, which stands on the address of a listed call."""
         label = f"{self.name}: value of its shares"
         return Target("contract", share_value, VALUE_OF, (0,), VALUE_OF, label, self.id)
 
@@ -155,10 +153,7 @@ class Market:
 
 
 def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
-    """Markets out of the configuration file.
-
-    Errors: ValueError for a row that is not one, so that a service does not start with it.
-    """
+    """Markets of the configuration file. Errors: ValueError, so that no service starts without."""
     markets = []
     for row in rows:
         kind = row.get("kind")
@@ -189,10 +184,7 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
 
 
 def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tuple[Target, ...]:
-    """The targets that some markets stand for.
-
-    Errors: `invalid_request` for an unknown market, a planned one, or one of another chain.
-    """
+    """The targets of some markets. Errors: `invalid_request` for an unknown, planned or far one."""
     by_id = {m.id: m for m in markets}
     targets: list[Target] = []
     for n, market_id in enumerate(ids):

@@ -63,10 +63,7 @@ def validate_targets(
 
 
 def check_entry_count(targets: Sequence[Target], loc: str) -> None:
-    """Refuse more contract entries than a factory gives a vault.
-
-    Errors: `invalid_request`.
-    """
+    """Refuse more contract entries than a factory gives a vault. Errors: `invalid_request`."""
     if sum(t.kind == "contract" for t in targets) > MAX_CONTRACT_ENTRIES:
         raise invalid(loc, f"at most {MAX_CONTRACT_ENTRIES} contract entries")
 

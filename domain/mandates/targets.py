@@ -159,9 +159,7 @@ _ENFORCED: Final[Mapping[str, type[EnforcedTarget]]] = {
 
 
 def probe_keys(targets: Iterable[Target]) -> tuple[str, ...]:
-    """The key of each signed value probe, in the order of the terms: its market, else the probed
-    address in lower case.
-    """
+    """The key of each value probe, in the terms' order: its market, else its address."""
     keys: dict[str, str] = {}
     for t in targets:
         if t.kind == "contract" and t.address is not None and t.selector is not None and t.probe:

@@ -28,10 +28,7 @@ class Week:
 
 
 def week(name: str) -> Week:
-    """Read YYYY-Www.
-
-    Errors: `invalid_request`.
-    """
+    """Read YYYY-Www. Errors: `invalid_request`."""
     match = _FORM.fullmatch(name)
     try:
         # The year 9999 has a week whose end no calendar holds.

@@ -163,9 +163,7 @@ class Notice:
 
 
 def may_tell(event: Event) -> bool:
-    """False for a row that makes no notice, whatever its mandate: every agent's report, and a row
-    whose log only moved, since its notice went out before.
-    """
+    """False for a row that makes no notice: an agent's report, and a row whose log only moved."""
     if event.reported_by is Reporter.AGENT or event.content.restates is not None:
         return False
     return event.kind is LedgerKind.MOVE or isinstance(event.content.body, _NOTICE_BODIES)

@@ -169,9 +169,7 @@ def days_live(totals: Sequence[Total], today: str) -> int:
 
 
 def average_capital(totals: Sequence[Total], today: str, days: int) -> int:
-    """Average worth at the end of the last `days` UTC days, today included, in whole USDC, rounded
-    down.
-    """
+    """Average worth at the end of the last `days` UTC days, in whole USDC, rounded down."""
     if not days:
         return 0
     day, by_day = _day(today, 1 - days), {t.day: t.worth for t in totals}

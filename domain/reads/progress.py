@@ -196,9 +196,7 @@ def rules(snapshot: MandateSnapshot) -> tuple[Rule, ...]:
 
 
 def next_event(snapshot: MandateSnapshot) -> NextEvent | None:
-    """The soonest of the end, the agent's next look, an approval's expiry and the settlement
-    (contract 5).
-    """
+    """The soonest of end, next look, an approval's expiry and the settlement (contract 5)."""
     mandate = snapshot.mandate
     events: list[tuple[datetime, EventKind]] = []
     if mandate.status in (Status.SIGNED, Status.WORKING) and mandate.ends_at is not None:
@@ -329,9 +327,7 @@ def data_issue(snapshot: MandateSnapshot) -> bool:
 
 
 def mark_is_stale(snapshot: MandateSnapshot) -> bool:
-    """True where open positions of a working mandate rest on an observation that is too old to act
-    on, because the vault cannot be read now.
-    """
+    """True where open positions of a working, unread mandate rest on an old observation."""
     book = snapshot.measured
     if snapshot.mandate.status is not Status.WORKING or not book.opened or book.seen is None:
         return False

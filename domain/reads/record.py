@@ -56,9 +56,7 @@ def pending_step(item: Approval, now: datetime) -> Step:
 
 
 def provisional_step(log: StagedLog, now: datetime) -> Step | None:
-    """A vault's log that is not deep enough to be a ledger row: shown, not confirmed, in no
-    total.
-    """
+    """A vault's log that is no ledger row yet: shown, not confirmed, in no total."""
     event = BY_LOG.get(log.name)
     if event is None:
         return None
@@ -126,9 +124,7 @@ class StepOf(Protocol):
 
 
 def each_step(events: Sequence[Event], make: StepOf = to_step) -> Iterator[Step]:
-    """The steps of some rows, one at a time; a pair is matched where both rows, or the link of
-    one, are among them.
-    """
+    """The steps of some rows; a pair is matched where both rows, or the link of one, are here."""
     by_seq = {e.seq: e for e in events}
     later = {e.pairs_with: e for e in events if e.pairs_with is not None}
     for e in events:
@@ -155,7 +151,5 @@ def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step
 
 
 def steps(snapshot: MandateSnapshot) -> tuple[Step, ...]:
-    """The newest steps: pending approvals pinned on top, groups newest first, the instruction last
-    (spec 2.7).
-    """
+    """The newest steps: pending approvals on top, the instruction last (spec 2.7)."""
     return (*pinned(snapshot), *record_steps(snapshot), instruction(snapshot.mandate))

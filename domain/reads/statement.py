@@ -288,9 +288,7 @@ def _breaches(events: Sequence[Event]) -> tuple[WeekBreach, ...]:
 def statement(
     period: StatementInput, next_cursor: str | None = None, *, steps: Sequence[Step] | None = None
 ) -> Statement:
-    """One mandate's week; `period.events` are a page of its rows, `steps` their steps where the
-    caller has them already.
-    """
+    """One mandate's week; `period.events` are a page of its rows, `steps` theirs if known."""
     return copy_fields(
         Statement,
         figures(period.before, period.after),

@@ -67,9 +67,7 @@ class AsOf:
 
 
 def as_of(snapshot: MandateSnapshot) -> AsOf | None:
-    """The older of the block up to which the ledger is complete and the one at which the vault was
-    read; None where neither is known.
-    """
+    """The older block of the complete ledger and the vault that was read; None where neither is."""
     vault = snapshot.chain.block if snapshot.chain is not None and snapshot.chain.exists else None
     blocks = [block for block in (snapshot.complete, vault) if block is not None]
     oldest = min(blocks, key=lambda block: block.number, default=None)

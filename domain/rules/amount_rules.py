@@ -73,9 +73,7 @@ def _own_reserved(snapshot: MandateSnapshot, request: ActionRequest) -> Usdc:
 
 
 def order_within_day(snapshot: MandateSnapshot, order: OrderCheck) -> RuleCheck:
-    """The order fits into the day: a live one into what vault and live orders leave of it, a paper
-    one into what paper orders leave of the same amount.
-    """
+    """The order fits into what vault and live orders, or paper orders alone, leave of the day."""
     cap, is_live = daily_cap(snapshot), order.mode == "live"
     used = (day_used(snapshot) if is_live else snapshot.orders.paper) - order.own
     return RuleCheck(
@@ -181,9 +179,7 @@ def below_line(judged: JudgedRow) -> Numbers | None:
 
 
 def asks_owner(snapshot: MandateSnapshot, amount: Usdc) -> bool:
-    """True strictly above the approval amount, while the gate is on; a vault that keeps approvals
-    itself has no gate to switch.
-    """
+    """True strictly above the approval amount, while the gate, or the vault itself, asks."""
     mandate = snapshot.mandate
     asks = bool(mandate.approvals_on_chain) or snapshot.switches.approval_gate
     above = mandate.approval_above_usdc

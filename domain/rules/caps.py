@@ -57,9 +57,7 @@ class HeldAmount:
 
 
 def held_amounts(snapshot: MandateSnapshot) -> list[HeldAmount]:
-    """The live reservations. A pending claim replaces the reservation that it matches: only the
-    part of the reservation beyond the claim still counts.
-    """
+    """The live reservations; of one that a pending claim matches, only what is beyond the claim."""
     if not snapshot.reservations:
         return []
     matcher = _ClaimMatcher(snapshot.reservations)
@@ -173,9 +171,7 @@ def unrecorded_spend(snapshot: MandateSnapshot) -> Usdc:
 
 
 def day_used(snapshot: MandateSnapshot, reserved: Usdc = ZERO) -> Usdc:
-    """The amount that counts against the day cap: measured, notional, unconfirmed, and live orders
-    at the venue, which the vault does not see.
-    """
+    """The amount that counts against the day cap, with live orders, unseen by the vault."""
     return (
         spent_on(snapshot, today(snapshot))
         + unconfirmed_spend(snapshot, reserved)

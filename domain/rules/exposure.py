@@ -54,9 +54,7 @@ def _terms_only(mandate: Mandate) -> tuple[Usdc, Usdc, Usdc]:
 
 
 def _live(snapshot: MandateSnapshot, chain: VaultState) -> tuple[Usdc, Usdc, Usdc]:
-    """From the vault's state and the caps. The agent's policy binds only calls through
-    the service, so it is no cap here.
-    """
+    """From the vault's state and caps; the policy, binding only calls by the service, is no cap."""
     mandate = snapshot.mandate
     positions = _position_value(snapshot)
     above = max(ZERO, chain.cash + positions - chain.floor)
@@ -83,9 +81,7 @@ def _position_value(snapshot: MandateSnapshot) -> Usdc:
 
 
 def _closing(snapshot: MandateSnapshot) -> tuple[Usdc, Usdc, Usdc]:
-    """After the close nothing leaves the vault any more; while the agent may unwind, its exits are
-    fair ones.
-    """
+    """After the close nothing leaves the vault but the agent's fair exits, while it may unwind."""
     if agent_barred(snapshot) is not None:
         return ZERO, ZERO, ZERO
     limit = _position_value(snapshot).share_up(EXIT_LOSS_BPS)
@@ -93,10 +89,7 @@ def _closing(snapshot: MandateSnapshot) -> tuple[Usdc, Usdc, Usdc]:
 
 
 def exposure(snapshot: MandateSnapshot) -> Exposure:
-    """The amounts at stake before a pause, today and for the mandate's life.
-
-    Source: contract 5; chain.md constants.
-    """
+    """The amounts at stake before a pause, today and for life (contract 5; chain.md constants)."""
     mandate, chain = snapshot.mandate, snapshot.chain
     read = chain is not None and chain.exists
     # A stop that only the record has does not bind the agent; the vault's own does.

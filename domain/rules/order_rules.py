@@ -43,9 +43,7 @@ def mandate_refuses(snapshot: MandateSnapshot, order: OrderCheck) -> Refusal | N
 def policy_refuses(
     policy: Policy | None, product: str, amount: Usdc, open_now: Usdc
 ) -> Refusal | None:
-    """The first rule of an owner's policy for the agent that a live order breaks; `open_now` is the
-    agent's open live notional.
-    """
+    """The first rule of the policy that a live order breaks; `open_now` is its open notional."""
     if policy is None or VENUE not in venues_of(policy):
         return refusal(TARGET.refusal, unlisted_product(product))
     cap, limit = policy.per_tx_cap_usdc, policy.total_cap_usdc

@@ -42,7 +42,5 @@ def totals_match(
 
 
 def ahead(journal: Journal, block: int) -> bool:
-    """True where rows of the chain stand above a block: a receipt brought them early, and nothing
-    can be compared there yet.
-    """
+    """True where a receipt brought rows above a block early: nothing can be compared yet."""
     return any(row.place[0] > block for row in journal.recent if not isinstance(row.body, Marked))

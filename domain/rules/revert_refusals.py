@@ -101,9 +101,7 @@ def _revert_body(revert: Revert | None) -> dict[str, object] | None:
 
 
 def _sentence_fields(code: str | None, checks: Sequence[CheckResult]) -> Mapping[str, Any] | None:
-    """The fields of a code's sentence, from the check with the same code; None where one is
-    missing.
-    """
+    """The fields of a code's sentence, from its check; None where one is missing."""
     if code is None:
         return None
     values = next((dict(c.detail) for c in checks if c.code == code), {})

@@ -67,9 +67,7 @@ def latched(book: MeasuredBook, fresh_s: int) -> bool:
 
 
 def _ended_lately(book: MeasuredBook, at: datetime, fresh_s: int) -> bool:
-    """True while a row of marks below the line was just ended by one above it: a worth that swings
-    about its line at every reading would fill the ledger with marks.
-    """
+    """True while a row of marks below the line was just ended by one above: no mark a reading."""
     mark, earlier = book.mark, book.earlier
     if mark is None or earlier is None:
         return False

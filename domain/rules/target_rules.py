@@ -40,9 +40,7 @@ def listed(snapshot: MandateSnapshot, request: ActionRequest) -> RuleCheck:
 def unlisted(
     mismatch: TargetMismatch, target: str, selector: str, *, step: NextStep = ARGUMENT
 ) -> RuleCheck:
-    """The check of a call that is none of the list; a wrong argument is the caller's to mend, by
-    `step`, the list itself the owner's.
-    """
+    """The check of an unlisted call; a wrong argument is the caller's to mend, by `step`."""
     raw: dict[str, object] = {"target": target, "selector": selector}
     words = {"why": mismatch.reason}
     if mismatch.argument is None:
@@ -62,9 +60,7 @@ def unlisted_product(product: str) -> Mapping[str, object]:
 
 
 def claimed_unlisted(judged: JudgedRow) -> Numbers | None:
-    """A claim that names a target which is none of the terms'; one that names none breaks
-    nothing.
-    """
+    """A claim that names a target which is none of the terms'; no target breaks nothing."""
     mandate, target = judged.snapshot.mandate, judged.target
     if target.address:
         vault = mandate.vault_address
@@ -123,9 +119,7 @@ def ordered(mandate: Mandate, target: CallTarget) -> bool:
 
 
 def paid_unlisted(judged: JudgedRow) -> Numbers | None:
-    """A paid read at a host of none of the terms' x402 entries; an entry without hosts takes
-    any.
-    """
+    """A paid read at a host of no x402 entry of the terms; an entry without hosts takes any."""
     fee = judged.event.content.body
     if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
         return None

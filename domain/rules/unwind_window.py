@@ -14,9 +14,7 @@ UNWIND_WINDOW: Final = timedelta(days=3)  # the vault's UNWIND_WINDOW
 
 
 def closed(snapshot: MandateSnapshot) -> bool:
-    """True where the vault lets positions be unwound: stopped on chain, or past its end; the record
-    decides where the vault was not read.
-    """
+    """True where positions may be unwound: by the vault's state, else by the record."""
     mandate, vault = snapshot.mandate, snapshot.chain
     if vault is not None and vault.exists:
         return vault.stopped or vault.settled or mandate.ended(vault.block.at)

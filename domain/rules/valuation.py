@@ -127,9 +127,7 @@ def _estimated(state: LedgerState, cash: int) -> Valuation:
 
 
 def agent_mark(state: LedgerState, key: str, p: MeasuredPosition) -> tuple[int, datetime] | None:
-    """The agent's estimate of a position: its newest mark of the whole, or its marks of parts with
-    the rest at cost; the newer of the two.
-    """
+    """The agent's newest estimate of a position: of the whole, or of parts, the rest at cost."""
     position_mark = state.claimed.marks.get(key)
     parts = [t for t in state.claimed.parts.values() if t.of == key and t.marked_at is not None]
     newest = max((t.marked_at for t in parts if t.marked_at is not None), default=None)
@@ -147,9 +145,7 @@ def valuation(snapshot: MandateSnapshot) -> Valuation:
 
 
 def unmeasured(snapshot: MandateSnapshot) -> bool:
-    """True where the vault was read and a probe of it did not answer, so that its worth is unknown
-    now; what is shown rests on an older observation, or on cost.
-    """
+    """True where a probe did not answer: what is shown is an older observation, or cost."""
     chain, settled = snapshot.chain, snapshot.measured.settled is not None
     return not settled and chain is not None and chain.exists and not chain.measured
 
@@ -180,9 +176,7 @@ def positions_est(snapshot: MandateSnapshot) -> Usdc | None:
 
 
 def realized(snapshot: MandateSnapshot) -> Usdc:
-    """Result - fees - payouts (spec 2.6): the reported results, until the vault's settlement
-    replaces them.
-    """
+    """Result - fees - payouts (spec 2.6): as reported, until the vault's settlement replaces it."""
     return Usdc(realized_micros(snapshot.state))
 
 
@@ -219,9 +213,7 @@ def fee_on(snapshot: MandateSnapshot, at: Valuation) -> Usdc | None:
 
 
 def floor_now(snapshot: MandateSnapshot) -> Usdc:
-    """The floor that binds: the vault's, in proportion while the budget is not fully paid in, else
-    the terms'.
-    """
+    """The floor that binds: in proportion to what is paid in of the budget, else the terms'."""
     return floor_at(snapshot.mandate, Usdc(snapshot.measured.deposits))
 
 

@@ -43,9 +43,7 @@ def marks_of(snapshot: MandateSnapshot, network: str) -> Mapping[str, Decimal]:
 
 
 def venue_result(snapshot: MandateSnapshot) -> Usdc | None:
-    """Result of the fills on the network of live orders, open positions at their marks; None where
-    a mark is missing.
-    """
+    """Result of the fills for live orders, open positions at their marks; None without a mark."""
     network = live_network(snapshot.switches)
     result = snapshot.state.venue.of(network).result(marks_of(snapshot, network))
     return None if result is None else Usdc(result)

@@ -189,9 +189,7 @@ def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
 
 
 def _bullet(line: Sequence[Token], number: int, bullets: int) -> int:
-    """Count the tokens at the start of a line that only mark it as a list item; a dash before a
-    figure may be its sign, where it is not one of a list.
-    """
+    """Count the tokens that only mark a list item; a lone dash before a figure is its sign."""
     kinds = [t.kind for t in line]
     if kinds[:1] in (["-"], ["*"]) and len(line) > 1 and line[1].start > line[0].end:
         return 1 if bullets > 1 or line[1].kind not in FIGURES else 0
