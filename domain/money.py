@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -154,7 +155,7 @@ class Usdc:
 ZERO: Final = Usdc(0)
 
 
-def total(amounts: Any) -> Usdc:
+def total(amounts: Iterable[Usdc]) -> Usdc:
     """Sum an iterable of amounts exactly."""
     return Usdc(sum(a.micros for a in amounts))
 

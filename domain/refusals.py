@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from string import Formatter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from domain.next_steps import NextStep, Role, steps_for
 from domain.refusal_kinds import actions, mandates, orders, requests, trading
@@ -104,18 +104,12 @@ class Refused(Exception):
 class _Known(Formatter):
     """Formats a sentence; a missing value is a bug of the service and fails in the tests."""
 
-    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
-        return (
-            kwargs[key]
-            if key in kwargs
-            else args[key]
-            if isinstance(key, int)
-            else _missing(str(key))
-        )
-
-
-def _missing(name: str) -> str:
-    raise KeyError(f"the sentence needs {name}")
+    def get_value(
+        self, key: int | str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> object:
+        if key not in kwargs:
+            raise KeyError(f"the sentence needs {key}")
+        return kwargs[str(key)]
 
 
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
@@ -132,7 +126,7 @@ def refusal(
     next: tuple[NextStep, ...] = (),
     retry_safe: bool | None = None,
     who_fixes: WhoFixes | None = None,
-    **fields: Any,
+    **fields: object,
 ) -> Refusal:
     """Make the refusal `code`; `values` and `fields` fill its sentence. `retry_safe` and
     `who_fixes` are given where this refusal differs from its kind.
@@ -140,16 +134,8 @@ def refusal(
     Errors: KeyError for a code that is not in the registry, or a sentence left with a hole.
     """
     kind = REFUSALS[code]
-    return Refusal(
-        kind,
-        _Known().format(kind.sentence, **values, **fields),
-        remaining,
-        retry_at,
-        detail or {},
-        next,
-        retry_safe,
-        who_fixes,
-    )
+    reason = _Known().format(kind.sentence, **values, **fields)
+    return Refusal(kind, reason, remaining, retry_at, detail or {}, next, retry_safe, who_fixes)
 
 
 def invalid(loc: str, msg: str, *more_fields: tuple[str, str]) -> Refused:
@@ -159,13 +145,10 @@ def invalid(loc: str, msg: str, *more_fields: tuple[str, str]) -> Refused:
     caller-chosen names are cut in length.
     """
     wrong = ((loc, msg), *more_fields[: FIELDS_MAX - 1])
-    fields = [
-        {"loc": _cut(field, LOC_MAX), "msg": _cut(message, MSG_MAX)} for field, message in wrong
-    ]
+    fields = [{"loc": _cut(at, LOC_MAX), "msg": _cut(text, MSG_MAX)} for at, text in wrong]
     more = 1 + len(more_fields) - len(fields)
-    return Refused(
-        refusal("invalid_request", detail={"fields": fields} | ({"more": more} if more else {}))
-    )
+    detail = {"fields": fields} | ({"more": more} if more else {})
+    return Refused(refusal("invalid_request", detail=detail))
 
 
 def _cut(text: str, limit: int) -> str:

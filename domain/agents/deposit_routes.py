@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from domain.money import ZERO, Usdc
 from domain.wire_fields import JsonObject, described, wire_name
-
-Rails = JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,40 +52,45 @@ class DepositRoute:
     as_of: str = field(metadata=described("the day of the table, YYYY-MM-DD"))
 
 
-def fee_range(rail: JsonObject, amount: Usdc | None) -> tuple[Usdc, Usdc] | None:
-    """(least, most) in USDC for an amount, None where a part of the fee is not known."""
-    if "fee_bps" not in rail:
+def _fee_range(rail: JsonObject, amount: Usdc | None) -> FeeRange | None:
+    """The fee for an amount, None where a part of it is not known."""
+    if "fee_bps" not in rail or (amount is None and rail["fee_bps"]):
         return None
     share = amount.share_up(int(rail["fee_bps"])) if amount is not None else ZERO
-    if amount is None and rail["fee_bps"]:
-        return None
-    low, high = (Usdc.parse(v) for v in rail.get("fee_usdc", ("0", "0")))
-    return low + share, high + share
+    low, high = (Usdc.parse(v) + share for v in rail.get("fee_usdc", ("0", "0")))
+    return FeeRange(low=low, high=high)
 
 
 def routes(
-    table: Rails, *, amount: Usdc | None, source_chain: int | None, chain_id: int, asset: str
+    table: JsonObject, *, amount: Usdc | None, source_chain: int | None, chain_id: int, asset: str
 ) -> list[DepositRoute]:
     """Routes to a destination, cheapest first, then quickest; what has no known cost comes last.
 
     Shapes: every route says `quoted: false`; unknown figures are null. A rail that names
     `to_chains` leads to those alone; none leads from a chain to itself but the transfer on it.
     """
-    ranked_routes = []
-    for rail in table.get("rails", ()):
-        if not _leads(rail, source_chain, chain_id):
-            continue
-        fees, seconds = fee_range(rail, amount), rail.get("time_s")
-        order = (
-            fees is None,
-            fees[1] if fees else ZERO,
-            seconds[1] if seconds else 10**9,
-            rail["id"],
+    leading = [
+        DepositRoute(
+            id=rail["id"],
+            name=rail["name"],
+            from_=RouteEnd(chain=rail["from_chain"], asset=rail["from_asset"]),
+            to=RouteEnd(chain=chain_id, asset=asset),
+            fee_usdc=_fee_range(rail, amount),
+            fee_bps=rail.get("fee_bps"),
+            time_s=TimeRange(low=time[0], high=time[1]) if (time := rail.get("time_s")) else None,
+            steps=tuple(rail["steps"]),
+            sources=(rail["source"],),
+            as_of=str(table.get("as_of")),
         )
-        ranked_routes.append(
-            (order, _route(rail, fees, seconds, chain_id, asset, str(table.get("as_of"))))
-        )
-    return [route for _, route in sorted(ranked_routes, key=lambda f: f[0])]
+        for rail in table.get("rails", ())
+        if _leads(rail, source_chain, chain_id)
+    ]
+    return sorted(leading, key=_order)
+
+
+def _order(route: DepositRoute) -> tuple[bool, Usdc, int, str]:
+    fee, time = route.fee_usdc, route.time_s
+    return fee is None, fee.high if fee else ZERO, time.high if time else 10**9, route.id
 
 
 def _leads(rail: JsonObject, source_chain: int | None, chain_id: int) -> bool:
@@ -98,28 +100,6 @@ def _leads(rail: JsonObject, source_chain: int | None, chain_id: int) -> bool:
     if origin == "same":
         return source_chain in (None, chain_id)
     return not isinstance(origin, int) or (origin != chain_id and source_chain in (None, origin))
-
-
-def _route(
-    rail: JsonObject,
-    fees: tuple[Usdc, Usdc] | None,
-    seconds: Sequence[int] | None,
-    chain_id: int,
-    asset: str,
-    as_of: str,
-) -> DepositRoute:
-    return DepositRoute(
-        id=rail["id"],
-        name=rail["name"],
-        from_=RouteEnd(chain=rail["from_chain"], asset=rail["from_asset"]),
-        to=RouteEnd(chain=chain_id, asset=asset),
-        fee_usdc=FeeRange(low=fees[0], high=fees[1]) if fees else None,
-        fee_bps=rail.get("fee_bps"),
-        time_s=TimeRange(low=seconds[0], high=seconds[1]) if seconds else None,
-        steps=tuple(rail["steps"]),
-        sources=(rail["source"],),
-        as_of=as_of,
-    )
 
 
 def transfer_link(token: str, chain_id: int, recipient: str, amount: Usdc | None) -> str:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-FIELDS: Final = (
-    ("agent_id", "string"),
-    ("chain_id", "uint256"),
-    ("address", "address"),
-    ("nonce", "uint256"),
-)
+from domain.mandates.terms import members, types
 
-_DOMAIN: Final = (("name", "string"), ("version", "string"), ("chainId", "uint256"))
+FIELDS: Final = members("string agent_id,uint256 chain_id,address address,uint256 nonce")
+_DOMAIN: Final = members("string name,string version,uint256 chainId")
 
 
 def typed_data(agent_id: str, chain_id: int, address: str, nonce: int) -> dict[str, object]:
@@ -21,10 +17,7 @@ def typed_data(agent_id: str, chain_id: int, address: str, nonce: int) -> dict[s
     bits, good for one proof.
     """
     return {
-        "types": {
-            "EIP712Domain": [{"name": n, "type": t} for n, t in _DOMAIN],
-            "DepositAddress": [{"name": n, "type": t} for n, t in FIELDS],
-        },
+        "types": types(EIP712Domain=_DOMAIN, DepositAddress=FIELDS),
         "primaryType": "DepositAddress",
         "domain": {"name": "MandateWallet", "version": "1", "chainId": chain_id},
         "message": {

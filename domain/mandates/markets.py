@@ -13,23 +13,19 @@ from domain.wire_fields import JsonObject, copy_fields, described
 
 STATUSES: Final = ("live", "paper", "planned")
 
-# deposit, withdraw and redeem of ERC-4626 with the words that must be the vault's own address.
+# deposit, withdraw and redeem of ERC-4626: the words that must be the vault's own address, the
+# signature, pulled amount and report kind.
+_TO_OWNER: Final = "address receiver,address owner)"
 ERC4626: Final = (
-    ("0x6e553f65", (1,), "deposit"),
-    ("0xb460af94", (1, 2), "withdraw"),
-    ("0xba087652", (1, 2), "redeem"),
-)
-
-# The signature, pulled amount and report kind of each of these calls.
-_CALLS: Final = (
-    ("deposit(uint256 assets,address receiver)", "assets", "buy"),
-    ("withdraw(uint256 assets,address receiver,address owner)", "0", "sell"),
-    ("redeem(uint256 shares,address receiver,address owner)", "0", "sell"),
+    ("0x6e553f65", (1,), "deposit(uint256 assets,address receiver)", "assets", "buy"),
+    ("0xb460af94", (1, 2), f"withdraw(uint256 assets,{_TO_OWNER}", "0", "sell"),
+    ("0xba087652", (1, 2), f"redeem(uint256 shares,{_TO_OWNER}", "0", "sell"),
 )
 ENCODING: Final = (
     "selector, then each argument in 32 bytes; receiver and owner are the mandate's vault; assets "
     "in base units (6 decimals)"
 )
+
 
 # The value probes: valueOf(address) of the market's ShareValue, the price of the shares; where none
 # is deployed maxWithdraw(address) of the market, the amount withdrawable now, which mistakes a
@@ -38,7 +34,7 @@ VALUE_OF: Final = "0xa48028aa"
 MAX_WITHDRAW: Final = "0xce96cb77"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MarketCall:
     """One call of a market, and how to encode it; `report` is the kind to report it as.
 
@@ -115,30 +111,25 @@ class Market:
         if self.kind == "x402":
             return (Target("x402", hosts=self.hosts),)
         if self.kind == "venue":
-            return (
-                Target(
-                    "venue", venue=self.venue, symbols=self.symbols, label=self.name, market=self.id
-                ),
-            )
+            venue = Target("venue", venue=self.venue, symbols=self.symbols)
+            return (replace(venue, label=self.name, market=self.id),)
+        # Calls name the market itself as their probe where no price of its shares is deployed.
         probe = MAX_WITHDRAW if self.share_value is None else None
         calls = tuple(
-            Target(
-                "contract",
-                self.address,
-                selector,
-                argument_words,
-                probe,
-                f"{self.name}: {call_name}",
-                self.id,
-            )
-            for selector, argument_words, call_name in ERC4626
+            self._entry(self.address, selector, own, probe, signature.partition("(")[0])
+            for selector, own, signature, *_ in ERC4626
         )
-        return calls if self.share_value is None else (*calls, self._value(self.share_value))
+        if self.share_value is None:
+            return calls
+        # A probe stands on the address of a listed call, and this one is a view that moves nothing.
+        value = self._entry(self.share_value, VALUE_OF, (0,), VALUE_OF, "value of its shares")
+        return (*calls, value)
 
-    def _value(self, share_value: str) -> Target:
-        """The entry that signs the value probe, which stands on the address of a listed call."""
-        label = f"{self.name}: value of its shares"
-        return Target("contract", share_value, VALUE_OF, (0,), VALUE_OF, label, self.id)
+    def _entry(
+        self, address: str | None, selector: str, own: tuple[int, ...], probe: str | None, name: str
+    ) -> Target:
+        label = f"{self.name}: {name}"
+        return Target("contract", address, selector, own, probe, label, self.id)
 
     def as_shown(self) -> MarketTold:
         """The market as it is shown."""
@@ -148,7 +139,8 @@ class Market:
         elif self.kind == "venue":
             at = VenueSymbols(venue=self.venue, symbols=self.symbols)
         else:
-            at = ContractAt(address=self.address, calls=_calls())
+            calls = (MarketCall(s, signature, ENCODING, a, r) for s, _, signature, a, r in ERC4626)
+            at = ContractAt(address=self.address, calls=tuple(calls))
         return copy_fields(MarketTold, self, target=at)
 
 
@@ -162,22 +154,10 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
         if kind == "erc4626" and not row.get("address") and row["status"] != "planned":
             raise ValueError(f"market {row.get('id')}: an address is needed")
         enforced = {"erc4626": "contract", "venue": "venue", "x402": "guard"}[kind]
-        markets.append(
-            Market(
-                str(row["id"]),
-                str(row["name"]),
-                row["status"],
-                enforced,
-                row.get("chain_id"),
-                kind,
-                row.get("address"),
-                row.get("venue"),
-                tuple(row.get("symbols", ())),
-                tuple(row.get("hosts", ())),
-                row.get("source"),
-                row.get("share_value"),
-            )
-        )
+        lists = {n: tuple(row.get(n, ())) for n in ("symbols", "hosts")}
+        plain = {n: row.get(n) for n in ("chain_id", "address", "venue", "source", "share_value")}
+        id, name, status = str(row["id"]), str(row["name"]), row["status"]
+        markets.append(Market(id, name, status, enforced, kind=kind, **plain, **lists))
     if len({m.id for m in markets}) != len(markets):
         raise ValueError("a market id occurs twice")
     return tuple(markets)
@@ -189,17 +169,12 @@ def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tup
     targets: list[Target] = []
     for n, market_id in enumerate(ids):
         market = by_id.get(market_id)
-        problem = (
-            "there is no such market"
-            if market is None
-            else "it is only planned"
-            if market.status == "planned"
-            else f"it is on chain {market.chain_id}"
-            if market.chain_id not in (None, chain_id)
-            else None
-        )
-        if problem is not None or market is None:
-            raise invalid(f"markets.{n}", problem or "")
+        if market is None:
+            raise invalid(f"markets.{n}", "there is no such market")
+        if market.status == "planned":
+            raise invalid(f"markets.{n}", "it is only planned")
+        if market.chain_id not in (None, chain_id):
+            raise invalid(f"markets.{n}", f"it is on chain {market.chain_id}")
         targets += market.targets()
     return tuple(targets)
 
@@ -245,14 +220,12 @@ def _products(t: Target, own: Sequence[Target]) -> str | None:
     if t.kind != "venue" or not listed or not t.symbols:
         return None
     symbols = {s for o in listed for s in o.symbols}
-    listed_symbols = [s for s in t.symbols if s in symbols]
-    unlisted_count = len(t.symbols) - len(listed_symbols)
-    if not listed_symbols:
-        return f"{t.venue}: {unlisted_count} of its products, which this service does not list"
-    text = f"{t.venue}: {', '.join(listed_symbols)}"
-    return text + (
-        f" and {unlisted_count} that this service does not list" if unlisted_count else ""
-    )
+    names = [s for s in t.symbols if s in symbols]
+    others = len(t.symbols) - len(names)
+    if not names:
+        return f"{t.venue}: {others} of its products, which this service does not list"
+    more = f" and {others} that this service does not list" if others else ""
+    return f"{t.venue}: {', '.join(names)}{more}"
 
 
 def _with_label(t: Target, own: Sequence[Target]) -> Target:
@@ -272,17 +245,3 @@ def _identity(t: Target) -> tuple[str | None, ...]:
     if t.kind == "venue":
         return (t.kind, t.venue, *t.symbols)
     return (t.kind, (t.address or "").lower(), (t.selector or "").lower())
-
-
-def _calls() -> tuple[MarketCall, ...]:
-    """The calls of an ERC-4626 market."""
-    return tuple(
-        MarketCall(
-            selector=selector,
-            signature=signature,
-            encoding=ENCODING,
-            approve_amount=pulled,
-            report=kind,
-        )
-        for (selector, _, _), (signature, pulled, kind) in zip(ERC4626, _CALLS, strict=True)
-    )

@@ -28,6 +28,7 @@ _LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST: Final = re.compile(rf"(?:localhost|{_LABEL}(?:\.{_LABEL})+)(?::[1-9][0-9]{{0,4}})?", re.I)
 _HOST_MAX: Final = 253
 _VENUE: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,30}[A-Za-z0-9])?")
+_VENUE_FORM: Final = "the venue's name: 1 to 32 of letters A to Z, digits, '.', '_', '-'"
 # BTC, xyz:XYZ100, PURR/USDC, @107, BTC-PERP.
 _SYMBOL: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9:._/-]{0,31}")
 
@@ -56,9 +57,8 @@ def validate_targets(
     # Labels are left out: those of the draft are not kept, the service's own are short.
     rows = [replace(t, label=None, market=None).as_json() for t in targets]
     if len(json.dumps(rows)) > MAX_BYTES:
-        raise invalid(
-            "allowed_targets", f"at most {MAX_BYTES} bytes in all; name fewer hosts and symbols"
-        )
+        problem = f"at most {MAX_BYTES} bytes in all; name fewer hosts and symbols"
+        raise invalid("allowed_targets", problem)
     return tuple(targets)
 
 
@@ -89,18 +89,11 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
         return Target("vault")
     if kind == "x402":
         return Target("x402", hosts=_names(f"{loc}.hosts", entry.get("hosts"), _host))
-    label, market = (
-        _text(f"{loc}.label", entry.get("label")),
-        _text(f"{loc}.market", entry.get("market")),
-    )
+    label, market = (_text(f"{loc}.{n}", entry.get(n)) for n in ("label", "market"))
     if kind == "venue":
-        return Target(
-            "venue",
-            venue=_venue(f"{loc}.venue", entry.get("venue")),
-            symbols=_names(f"{loc}.symbols", entry.get("symbols"), _symbol),
-            label=label,
-            market=market,
-        )
+        name = _matched(f"{loc}.venue", entry.get("venue"), _VENUE, _VENUE_FORM)
+        symbols = _names(f"{loc}.symbols", entry.get("symbols"), _symbol)
+        return Target("venue", venue=name, symbols=symbols, label=label, market=market)
     return Target(
         "contract",
         address(entry.get("address")),
@@ -120,22 +113,26 @@ def _names(loc: str, value: object, read: Callable[[str, object], str]) -> tuple
     return tuple(read(f"{loc}.{n}", v) for n, v in enumerate(value))
 
 
-def _host(loc: str, value: object) -> str:
-    if not isinstance(value, str) or len(value) > _HOST_MAX or not _HOST.fullmatch(value):
-        raise invalid(loc, "a host name such as api.example.com, in ASCII, no scheme, no path")
-    return value.lower()
-
-
-def _venue(loc: str, value: object) -> str:
-    if not isinstance(value, str) or not _VENUE.fullmatch(value):
-        raise invalid(loc, "the venue's name: 1 to 32 of letters A to Z, digits, '.', '_', '-'")
+def _matched(loc: str, value: object, form: re.Pattern[str], description: str) -> str:
+    if not isinstance(value, str) or not form.fullmatch(value):
+        raise invalid(loc, description)
     return value
+
+
+def _host(loc: str, value: object) -> str:
+    description = "a host name such as api.example.com, in ASCII, no scheme, no path"
+    if isinstance(value, str) and len(value) > _HOST_MAX:
+        raise invalid(loc, description)
+    return _matched(loc, value, _HOST, description).lower()
 
 
 def _symbol(loc: str, value: object) -> str:
-    if not isinstance(value, str) or not _SYMBOL.fullmatch(value):
-        raise invalid(loc, "a symbol such as BTC or xyz:XYZ100: 1 to 32 characters, no spaces")
-    return value
+    description = "a symbol such as BTC or xyz:XYZ100: 1 to 32 characters, no spaces"
+    return _matched(loc, value, _SYMBOL, description)
+
+
+def _selector(loc: str, value: object) -> str:
+    return _matched(loc, value, _SELECTOR, "0x and 8 hex digits").lower()
 
 
 def _text(loc: str, value: object) -> str | None:
@@ -147,12 +144,6 @@ def _text(loc: str, value: object) -> str | None:
     if problem is not None:
         raise invalid(loc, problem)
     return composed(value)
-
-
-def _selector(loc: str, value: object) -> str:
-    if not isinstance(value, str) or not _SELECTOR.fullmatch(value):
-        raise invalid(loc, "0x and 8 hex digits")
-    return value.lower()
 
 
 def _argument_positions(loc: str, value: object) -> tuple[int, ...]:

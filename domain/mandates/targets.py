@@ -115,13 +115,21 @@ class Target:
 
     def names(self, address: str, selector: str) -> bool:
         """True where the entry is for this function, without regard to case."""
-        return (
-            self.kind == "contract"
-            and self.address is not None
-            and self.selector is not None
-            and self.address.lower() == address.lower()
-            and self.selector.lower() == selector.lower()
-        )
+        if self.kind != "contract" or not self.address or not self.selector:
+            return False
+        own = (self.address.lower(), self.selector.lower())
+        return own == (address.lower(), selector.lower())
+
+    def takes(self, market: str) -> bool:
+        """True where the entry is of that venue or product, or of paid reads at that host."""
+        if self.kind == "venue":
+            return market == self.venue or market in self.symbols or not self.symbols
+        return self.kind == "x402" and (market in self.hosts if self.hosts else "." in market)
+
+    @property
+    def is_traded(self) -> bool:
+        """True for the venue whose orders are prepared here."""
+        return self.kind == "venue" and self.venue == VENUE
 
     def as_shown(self) -> ShownTarget:
         """The entry as its kind shows it."""
@@ -196,9 +204,8 @@ def target_mismatch(
         if word is None:
             return None
         mismatch = TargetMismatch(
-            reason="is allowed with the vault's own address as argument word "
-            f"{word} (counted from 0) alone, "
-            f"and {'another' if len(_words(data)) > word else 'none'} stands there",
+            reason=f"is allowed with the vault's own address as argument word {word} (counted from "
+            f"0) alone, and {'another' if len(_words(data)) > word else 'none'} stands there",
             argument=word,
         )
     return mismatch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -13,42 +13,33 @@ Version = Literal["1", "2"]
 SignerType = Literal["eoa", "erc1271", "erc6492"]
 DAY_S: Final = 86_400
 
-_V2: Final = (
-    ("publicId", "string"),
-    ("owner", "address"),
-    ("agent", "address"),
-    ("budgetUsdc", "uint256"),
-    ("perTxCap", "uint256"),
-    ("dailyCap", "uint256"),
-    ("stopFloor", "uint256"),
-    ("stopFloorBps", "uint16"),
-    ("horizonDays", "uint32"),
-    ("endsAt", "uint64"),
-    ("agentFeeBps", "uint16"),
-    ("approvalAbove", "uint256"),
-    ("onFloor", "uint8"),
-    ("allowedTargetsHash", "bytes32"),
-    ("guardTargetsHash", "bytes32"),
-    ("issuedAt", "uint64"),
-    ("nonce", "uint256"),
-)
 
+def members(text: str) -> tuple[tuple[str, str], ...]:
+    """(name, type) of the members of a struct, out of `type name,type name`."""
+    return tuple((name, type) for type, name in (member.split() for member in text.split(",")))
+
+
+def types(**structs: Sequence[tuple[str, str]]) -> dict[str, list[dict[str, str]]]:
+    """The structs of typed data, as a wallet takes them."""
+    return {of: [{"name": n, "type": t} for n, t in struct] for of, struct in structs.items()}
+
+
+# As EIP-712 writes the members of a struct.
+_V2: Final = members(
+    "string publicId,address owner,address agent,uint256 budgetUsdc,uint256 perTxCap,"
+    "uint256 dailyCap,uint256 stopFloor,uint16 stopFloorBps,uint32 horizonDays,uint64 endsAt,"
+    "uint16 agentFeeBps,uint256 approvalAbove,uint8 onFloor,bytes32 allowedTargetsHash,"
+    "bytes32 guardTargetsHash,uint64 issuedAt,uint256 nonce"
+)
 _NOT_IN_V1: Final = frozenset(
     {"perTxCap", "dailyCap", "approvalAbove", "onFloor", "guardTargetsHash"}
 )
-
 FIELDS: Final[Mapping[Version, tuple[tuple[str, str], ...]]] = {
     "2": _V2,
     "1": tuple(f for f in _V2 if f[0] not in _NOT_IN_V1),
 }
-
 NAME: Final = "MandateVault"
-DOMAIN: Final = (
-    ("name", "string"),
-    ("version", "string"),
-    ("chainId", "uint256"),
-    ("verifyingContract", "address"),
-)
+DOMAIN: Final = members("string name,string version,uint256 chainId,address verifyingContract")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,10 +98,7 @@ def typed_data(
 ) -> dict[str, object]:
     """The whole typed-data object, as a wallet takes it."""
     return {
-        "types": {
-            "EIP712Domain": [{"name": n, "type": t} for n, t in DOMAIN],
-            "MandateTerms": [{"name": n, "type": t} for n, t in FIELDS[version]],
-        },
+        "types": types(EIP712Domain=DOMAIN, MandateTerms=FIELDS[version]),
         "primaryType": "MandateTerms",
         "domain": {
             "name": NAME,

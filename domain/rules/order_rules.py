@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from domain.agents.policy import Policy
 from domain.mandates.mandate import Status
@@ -58,7 +58,7 @@ def policy_refuses(
 
 def venues_of(policy: Policy | None) -> Sequence[str]:
     """The venues that an owner's own JSON names: a list of names, or of objects with one."""
-    raw: Any = policy.venues if policy is not None else None
+    raw: object = policy.venues if policy is not None else None
     if isinstance(raw, str):
         raw = [raw]
     if not isinstance(raw, list | tuple):

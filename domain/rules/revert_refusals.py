@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import Formatter
-from typing import Any, Final
+from typing import Final
 
 from domain.chain_facts import Revert
 from domain.money import ZERO, Usdc
@@ -58,7 +58,8 @@ def reverts(
     vault's error where a refusal says it whole, else `would_revert`.
     """
     short = pulls is not None and pulls > approved
-    raw: dict[str, object] = {"revert": _revert_body(revert)}
+    body = None if revert is None else {"name": revert.name, "args": dict(revert.args)}
+    raw: dict[str, object] = {"revert": body}
     if short:
         raw["pulls_usdc"] = str(pulls)
     if stale is not None:
@@ -66,7 +67,7 @@ def reverts(
     code = revert.code if revert is not None else None
     fields = _sentence_fields(code, checks)
     if code is not None and fields is not None and not short:
-        return refusal(code, detail=raw, **fields)
+        return refusal(code, fields, detail=raw)
     reason = revert.name if revert is not None else "without a reason"
     if short:
         reason = f"it pulls {pulls} USDC, approve_amount is {approved}"
@@ -88,19 +89,17 @@ def _until_recorded(
         fields = {"why": f"{recorded} USDC stands recorded for the positions, now it is {now}"}
     return refusal(
         code,
+        fields,
         detail={**detail, "recorded_value_stale": stale.as_json()},
         next=(RECORD,),
         retry_safe=True,
         who_fixes="owner",
-        **fields,
     )
 
 
-def _revert_body(revert: Revert | None) -> dict[str, object] | None:
-    return None if revert is None else {"name": revert.name, "args": dict(revert.args)}
-
-
-def _sentence_fields(code: str | None, checks: Sequence[CheckResult]) -> Mapping[str, Any] | None:
+def _sentence_fields(
+    code: str | None, checks: Sequence[CheckResult]
+) -> Mapping[str, object] | None:
     """The fields of a code's sentence, from its check; None where one is missing."""
     if code is None:
         return None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
-from typing import Any
 
 from domain.ledger.events.event import Event, NewEvent
 from domain.ledger.events.payloads import NOWHERE, AgentStatement, CallTarget, Executed
@@ -145,9 +144,9 @@ class Numbers:
     it is.
     """
 
-    allowed: Any = None
-    used: Any = None
-    attempted: Any = None
+    allowed: object = None
+    used: object = None
+    attempted: object = None
     bound_by: str = "mandate"
 
 

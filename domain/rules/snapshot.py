@@ -11,6 +11,7 @@ from typing import Literal
 from domain.agents.policy import Policy
 from domain.chain_facts import BlockStamp, StagedLog, VaultState
 from domain.ledger.events.event import Event
+from domain.ledger.fast_copy import fast_replace
 from domain.ledger.state.ledger_state import LedgerState
 from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.approvals import Approval, Reservation
@@ -69,26 +70,7 @@ class MandateSnapshot:
 
     def with_state(self, state: LedgerState) -> MandateSnapshot:
         """The snapshot with a newer ledger state; every report needs it, and `replace` is slow."""
-        return MandateSnapshot(
-            self.mandate,
-            state,
-            self.now,
-            self.config,
-            self.switches,
-            self.events,
-            self.chain,
-            self.approvals,
-            self.reservations,
-            self.policy,
-            self.provisional,
-            self.terms_status,
-            self.first_events,
-            self.keeper_key,
-            self.orders,
-            self.marks,
-            self.wrong_chain,
-            self.complete,
-        )
+        return fast_replace(self, state=state)
 
     @property
     def unread(self) -> bool:
@@ -104,9 +86,8 @@ class MandateSnapshot:
 
 def moment(snapshot: MandateSnapshot) -> datetime:
     """The time that decides: the newest block's where it is ahead of the clock (contract 3)."""
-    return (
-        max(snapshot.now, snapshot.chain.block.at) if snapshot.chain is not None else snapshot.now
-    )
+    now, chain = snapshot.now, snapshot.chain
+    return now if chain is None else max(now, chain.block.at)
 
 
 def today(snapshot: MandateSnapshot) -> str:

@@ -66,56 +66,37 @@ def claimed_unlisted(judged: JudgedRow) -> Numbers | None:
         vault = mandate.vault_address
         is_own = vault is not None and target.address.lower() == vault.lower()
         return None if is_own else _unlisted_contract(mandate, target.address, target.selector)
-    if target.market and not _is_market_listed(mandate, target.market):
-        return Numbers(attempted={"market": target.market[:NAME_CHARS]})
-    return None
+    market = target.market
+    if not market or any(t.market == market or t.takes(market) for t in mandate.allowed_targets):
+        return None
+    return Numbers(attempted={"market": market[:NAME_CHARS]})
 
 
 def _unlisted_contract(mandate: Mandate, address: str, selector: str | None) -> Numbers | None:
     """None where a contract entry has this address, and this selector where one is named."""
     for t in mandate.allowed_targets:
-        same = t.kind == "contract" and t.address and t.address.lower() == address.lower()
-        if same and (selector is None or (t.selector or "").lower() == selector.lower()):
+        if t.names(address, selector if selector is not None else t.selector or ""):
             return None
     name = {"address": address[:NAME_CHARS], "selector": (selector or "")[:NAME_CHARS] or None}
     return Numbers(attempted=name)
 
 
-def _is_market_listed(mandate: Mandate, market: str) -> bool:
-    markets = {t.market for t in mandate.allowed_targets}
-    return market in markets or _at_venue(mandate, market) or _host_allowed(mandate, market)
-
-
-def _at_venue(mandate: Mandate, market: str) -> bool:
-    venues = [t for t in mandate.allowed_targets if t.kind == "venue"]
-    return any(market == t.venue or market in t.symbols or not t.symbols for t in venues)
-
-
-def _host_allowed(mandate: Mandate, host: str) -> bool:
-    return any(
-        t.kind == "x402" and (host in t.hosts if t.hosts else "." in host)
-        for t in mandate.allowed_targets
-    )
-
-
 def notional(mandate: Mandate, target: CallTarget) -> bool:
     """True for an action at a venue or a paid host of the terms: no vault log will show it."""
-    if target.address or not target.market:
+    market, entries = target.market, mandate.allowed_targets
+    if target.address or not market:
         return False
-    if target.market in {t.market for t in mandate.allowed_targets if t.kind == "contract"}:
-        return False
-    return _at_venue(mandate, target.market) or _host_allowed(mandate, target.market)
+    is_contract = any(t.kind == "contract" and t.market == market for t in entries)
+    return not is_contract and any(t.takes(market) for t in entries)
 
 
 def ordered(mandate: Mandate, target: CallTarget) -> bool:
     """True for an action at the venue whose orders are made here: its fills report it too."""
-    if not target.market or not notional(mandate, target) or _host_allowed(mandate, target.market):
+    market, entries = target.market, mandate.allowed_targets
+    if not market or not notional(mandate, target):
         return False
-    return any(
-        target.market in (t.venue, *t.symbols) or not t.symbols
-        for t in mandate.allowed_targets
-        if t.kind == "venue" and t.venue == VENUE
-    )
+    is_host = any(t.kind == "x402" and t.takes(market) for t in entries)
+    return not is_host and any(t.is_traded and t.takes(market) for t in entries)
 
 
 def paid_unlisted(judged: JudgedRow) -> Numbers | None:

@@ -10,22 +10,21 @@ from domain.ledger.state.venue_book import VenueAccount
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.rules.snapshot import MandateSnapshot
-from domain.rules.valuation import floor_now, worth
+from domain.rules.valuation import floor_now, usdc, worth
 from domain.trading.modes import live_network
-from domain.trading.venue_values import VENUE
 
 _NO_MARKS: Final[Mapping[str, Decimal]] = {}
 
 
 def at_venue(mandate: Mandate) -> bool:
     """True where a mandate has an entry of the venue that orders are prepared for here."""
-    return any(t.kind == "venue" and t.venue == VENUE for t in mandate.allowed_targets)
+    return any(t.is_traded for t in mandate.allowed_targets)
 
 
 def may_trade(mandate: Mandate, product: str) -> bool:
     """True where a mandate names a product of the venue; an entry without symbols names all."""
-    entries = [t for t in mandate.allowed_targets if t.kind == "venue" and t.venue == VENUE]
-    return any(not t.symbols or product in t.symbols for t in entries)
+    entries = mandate.allowed_targets
+    return any(t.is_traded and (not t.symbols or product in t.symbols) for t in entries)
 
 
 def venue_account(snapshot: MandateSnapshot) -> tuple[str, VenueAccount] | None:
@@ -45,8 +44,7 @@ def marks_of(snapshot: MandateSnapshot, network: str) -> Mapping[str, Decimal]:
 def venue_result(snapshot: MandateSnapshot) -> Usdc | None:
     """Result of the fills for live orders, open positions at their marks; None without a mark."""
     network = live_network(snapshot.switches)
-    result = snapshot.state.venue.of(network).result(marks_of(snapshot, network))
-    return None if result is None else Usdc(result)
+    return usdc(snapshot.state.venue.of(network).result(marks_of(snapshot, network)))
 
 
 def below_venue_line(snapshot: MandateSnapshot) -> bool:

@@ -221,7 +221,7 @@ async def test_a_market_says_how_its_calls_are_encoded(service: Service) -> None
 
     market = Market("m", "M", "live", "contract", 1, "erc4626", "0x" + "11" * 20).as_shown()
     calls = wire(market)["target"]["calls"]
-    assert [c["selector"] for c in calls] == [selector for selector, _, _ in ERC4626]
+    assert [c["selector"] for c in calls] == [selector for selector, *_ in ERC4626]
     for told in calls:
         plain = re.sub(r" \w+", "", told["signature"])
         assert told["selector"] == "0x" + keccak(text=plain).hex()[:8]
