@@ -49,7 +49,7 @@ def copy_fields(shape: type[S], source: object, **values: object) -> S:
     """A dataclass of `values` and, for its other fields, the attributes that the source has by
     their names; what neither has keeps its default.
     """
-    for name in _names(shape):
+    for name in _names(shape):  # type: ignore[arg-type]  # a class is hashable
         if name not in values and hasattr(source, name):
             values[name] = getattr(source, name)
     return shape(**values)

@@ -154,10 +154,21 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
         if kind == "erc4626" and not row.get("address") and row["status"] != "planned":
             raise ValueError(f"market {row.get('id')}: an address is needed")
         enforced = {"erc4626": "contract", "venue": "venue", "x402": "guard"}[kind]
-        lists = {n: tuple(row.get(n, ())) for n in ("symbols", "hosts")}
-        plain = {n: row.get(n) for n in ("chain_id", "address", "venue", "source", "share_value")}
-        id, name, status = str(row["id"]), str(row["name"]), row["status"]
-        markets.append(Market(id, name, status, enforced, kind=kind, **plain, **lists))
+        market = Market(
+            str(row["id"]),
+            str(row["name"]),
+            row["status"],
+            enforced,
+            row.get("chain_id"),
+            kind,
+            row.get("address"),
+            row.get("venue"),
+            tuple(row.get("symbols", ())),
+            tuple(row.get("hosts", ())),
+            row.get("source"),
+            row.get("share_value"),
+        )
+        markets.append(market)
     if len({m.id for m in markets}) != len(markets):
         raise ValueError("a market id occurs twice")
     return tuple(markets)

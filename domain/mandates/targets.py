@@ -148,7 +148,8 @@ class Target:
     def from_json(cls, value: JsonObject) -> Target:
         """Read the wire form back; the caller has validated it."""
         names = {f.name for f in fields(cls)} & value.keys()
-        return cls(**{n: tuple(value[n] or ()) if n in _LISTS else value[n] for n in names})
+        known: JsonObject = {n: tuple(value[n] or ()) if n in _LISTS else value[n] for n in names}
+        return cls(**known)
 
 
 _LISTS: Final = frozenset({"self_args", "hosts", "symbols"})

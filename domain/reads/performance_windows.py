@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 from typing import Final, Literal, TypeVar
 
 from domain.ledger.state.day_totals import SCALE, RolledDay
@@ -12,12 +13,7 @@ from domain.money import BPS, Usdc
 from domain.wire_fields import wire_name
 
 F = TypeVar("F")
-WINDOWS: Final[Mapping[str, int | None]] = {
-    "days_7": 7,
-    "days_30": 30,
-    "days_90": 90,
-    "since": None,
-}
+WINDOWS: Final = (7, 30, 90, None)
 POINTS: Final = 400
 
 
@@ -138,14 +134,15 @@ def window(totals: Sequence[Total], since: str | None) -> Window:
     )
 
 
-def by_window(figures: Callable[[str | None], F], today: str) -> dict[str, F]:
-    """The figures of each window by its name, made of the first UTC day that is in it."""
-    return {name: figures(since_of(today, days)) for name, days in WINDOWS.items()}
+def by_window(figures: Callable[[str | None], F], today: str) -> list[F]:
+    """The figures of each window, made of the first UTC day that is in it."""
+    return [figures(since_of(today, days)) for days in WINDOWS]
 
 
 def windows(totals: Sequence[Total], today: str) -> Windows:
     """The measured figures of each window."""
-    return Windows(**by_window(lambda since: window(totals, since), today))
+    week, month, quarter, ever = by_window(partial(window, totals), today)
+    return Windows(days_7=week, days_30=month, days_90=quarter, since=ever)
 
 
 def since_of(today: str, days: int | None) -> str | None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal
+from typing import Literal
 
 from domain.ledger.state.day_totals import RolledDay
 from domain.ledger.state.venue_book import VenueBook
 from domain.money import Usdc
 from domain.reads.performance_windows import by_window
 from domain.wire_fields import wire_name
-
-_MONEY: Final = ("realized", "fees", "net", "volume")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +45,12 @@ def venue_results(
     """The results of some mandates together, a network each; None where no live order filled."""
     days = [day for of in mandates for day in of if day.venue]
     networks = sorted({network for day in days for network in day.venue})
-    return (
-        tuple(
-            VenueResults(network=n, **by_window(partial(_window, days, n), today)) for n in networks
-        )
-        or None
-    )
+    return tuple(_network(days, network, today) for network in networks) or None
+
+
+def _network(days: Sequence[RolledDay], network: str, today: str) -> VenueResults:
+    week, month, quarter, ever = by_window(partial(_window, days, network), today)
+    return VenueResults(network=network, days_7=week, days_30=month, days_90=quarter, since=ever)
 
 
 def _window(days: Sequence[RolledDay], network: str, since: str | None) -> VenueWindow:
@@ -82,8 +80,16 @@ def venue_weeks(before: VenueBook, after: VenueBook) -> tuple[VenueWeek, ...] | 
     weeks = []
     for network, now in sorted(after.accounts.items()):
         was = before.of(network)
-        money = {n: Usdc(getattr(now, n) - getattr(was, n)) for n in _MONEY}
-        orders, fills = now.orders - was.orders, now.fills - was.fills
-        if fills:
-            weeks.append(VenueWeek(network=network, **money, orders=orders, fills=fills))
+        if now.fills == was.fills:
+            continue
+        week = VenueWeek(
+            network=network,
+            realized=Usdc(now.realized - was.realized),
+            fees=Usdc(now.fees - was.fees),
+            net=Usdc(now.net - was.net),
+            volume=Usdc(now.volume - was.volume),
+            orders=now.orders - was.orders,
+            fills=now.fills - was.fills,
+        )
+        weeks.append(week)
     return tuple(weeks) or None
