@@ -45,8 +45,8 @@ from tools.trading.account import (
     linking,
 )
 from tools.trading.account import status as own_status
-from tools.trading.door import closes, overview
 from tools.trading.door import orders as door_orders
+from tools.trading.door import overview
 from tools.trading.door import products as door_products
 from tools.trading.market import indices, venue_info
 from tools.trading.orders import amend, eligibility, queries, routes
@@ -105,6 +105,5 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *door_products.OPERATIONS,
     *overview.OPERATIONS,
     *door_orders.OPERATIONS,
-    *closes.OPERATIONS,
     *paper_books.OPERATIONS,
 )

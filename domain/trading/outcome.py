@@ -45,6 +45,11 @@ class OrderEnd:
     verified: bool = True
     doubt: Doubt | None = None
 
+    @classmethod
+    def refused(cls, refusal: Refusal) -> OrderEnd:
+        """An end without a fill."""
+        return cls(transition="refuse", refusal=refusal, fills_complete=True)
+
 
 def filled_size(fills: Iterable[OrderFill]) -> Decimal:
     """Total size of fills, in the coin."""

@@ -24,6 +24,9 @@ from domain.trading.venue_values import OrderBook, Perp, Position
 LEAST: Final = Decimal(10)  # USDC; the venue takes no smaller order but a whole close
 BAND: Final = Decimal("0.8")
 BOOK_FRESH: Final = timedelta(seconds=3)
+DELISTED: Final = FieldProblem(
+    field="product", rule="it is delisted; the venue has settled its positions"
+)
 _TAKER_TENTHS: Final = Decimal(45)  # tenths of a basis point, first tier
 _GROWTH: Final = Decimal("0.1")
 _DEX_SCALE: Final = 2
@@ -80,9 +83,7 @@ def tradable(perp: Perp | None, name: str) -> Perp | FieldProblem:
     if perp is None:
         return FieldProblem(field="product", rule=f"{name} is none of the products")
     if perp.delisted:
-        return FieldProblem(
-            field="product", rule="it is delisted; the venue has settled its positions"
-        )
+        return DELISTED
     return perp
 
 
@@ -134,7 +135,7 @@ def out_of_band(px: Decimal, perp: Perp) -> bool:
 
 def _size(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldProblem:
     if request.size is None:
-        amount = Decimal(request.amount.micros if request.amount else 0).scaleb(-6)
+        amount = Decimal(request.notional_usdc.micros if request.notional_usdc else 0).scaleb(-6)
         size = lots(amount / quote.touch(request.side), perp.sz_decimals)
         if not size:
             minimum = Decimal(1).scaleb(-perp.sz_decimals) * quote.touch(request.side)

@@ -10,7 +10,7 @@ from domain.trading.limit_log import LimitChange
 from domain.trading.modes import TradingSurface
 from domain.trading.order_caps import OrderLimits
 from domain.trading.order_gate import FieldProblem, invalid_order
-from domain.trading.order_input import limit_of
+from domain.trading.order_input import LIMIT_RULE, amount_of
 from server.runtime.schema_upgrade import upgraded
 from server.settings import Settings
 from server.system import SystemClock
@@ -69,9 +69,9 @@ async def set_limits(
 
 
 def _amount(name: str, text: str | None) -> Usdc | None:
-    amount = limit_of(name, text)
-    if isinstance(amount, FieldProblem):
-        raise Refused(invalid_order(amount))
+    amount = amount_of(text)
+    if amount is None and text is not None:
+        raise Refused(invalid_order(FieldProblem(field=name, rule=LIMIT_RULE)))
     return amount
 
 

@@ -233,8 +233,11 @@ async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_u
             )
         )
         desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
-        assert code(await t.execute(made)) == (504, "wallet_outcome_unknown")
-        assert (await t.stored(made["order"]["order_id"])).status == "unknown"
+        reply = await t.execute(made)
+        assert code(reply) == (504, "wallet_outcome_unknown")
+        assert reply.body["detail"]["order"] == await desk.ok(
+            "order_get", t.caller, order_id=made["order"]["order_id"]
+        )
         desk.test.faults.clear()
         await settled(desk)
         assert (await t.stored(made["order"]["order_id"])).status == "executed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -14,8 +14,8 @@ from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from domain.trading.indices import text, usdc_text
 from domain.trading.order_caps import OrderLimits
-from domain.trading.order_gate import FieldProblem, Raise, invalid_order
-from domain.trading.order_input import limit_of
+from domain.trading.order_gate import FieldProblem, Raise
+from domain.trading.order_input import amount_of
 from domain.trading.throttle import A_MINUTE, AN_HOUR
 from domain.trading.venue_account import Link, usable
 from domain.trading.venue_values import NETWORKS, CachedValue, DexAccount, Position, Priority
@@ -42,7 +42,7 @@ from tools.trading.fields import (
 )
 from tools.trading.orders.market_state import AGENTS_S, FIRST_DEX
 from tools.trading.orders.queries import CapOut, LimitsPair, caps_of, log_limits
-from tools.trading.orders.request_models import LenientRequest
+from tools.trading.orders.request_models import LimitsIn, refuse_first
 from tools.trading.orders.response_models import MaybePx, ModeName, Size
 from tools.trading.orders.trader_context import (
     TraderContext,
@@ -131,25 +131,6 @@ class LimitsOut(ResponseModel):
     changed: bool
 
 
-class LimitsIn(LenientRequest):
-    """New limits of one's own; they only fall. Null keeps one."""
-
-    per_order_usdc: Annotated[
-        object,
-        Field(
-            description="USDC; 0 stops new orders, closes still work",
-            json_schema_extra={"type": ["string", "null"], "examples": ["25.000000"]},
-        ),
-    ] = None
-    per_day_usdc: Annotated[
-        object,
-        Field(
-            description="USDC a UTC day",
-            json_schema_extra={"type": ["string", "null"], "examples": ["50.000000"]},
-        ),
-    ] = None
-
-
 # -- me
 
 
@@ -170,7 +151,7 @@ async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
         return caps_of(uow, trader, now), books, _fee(uow, trader)
 
     caps, books, fee = await deps.store.read(read)
-    minute, hour = deps.throttle.remaining(throttle_key(trader), now)
+    minute, hour = deps.throttle.remaining(throttle_key(trader.link, trader.owner_id), now)
     on = trader.switches
     body = {
         "user": signed_in(caller),
@@ -315,21 +296,21 @@ def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> Operatio
     Errors: `wallet_invalid_order`; `wallet_limit_raise` where one would go up, whatever races.
     """
     trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "door")
-    raw = {n: limit_of(n, getattr(ctx.request, n)) for n in _LIMITS}
-    fault = next((v for v in raw.values() if isinstance(v, FieldProblem)), None)
-    if fault is not None:
-        raise Refused(invalid_order(fault))
-    order, day = (raw[n] for n in _LIMITS)
+    request = ctx.request
+    refuse_first(request.wrong(*_LIMITS))
+    order, day = amount_of(request.per_order_usdc), amount_of(request.per_day_usdc)
     if order is None and day is None:
-        raise Refused(invalid_order(FieldProblem(field=_LIMITS[0], rule="one limit or both")))
+        refuse_first([FieldProblem(field=_LIMITS[0], rule="one limit or both")])
     uow.own_limits.begin(trader.owner_id, "door", trader.own)
     was = uow.own_limits.get(trader.owner_id, "door", lock=True) or trader.own
     trader = replace(trader, own=was)
     after = OrderLimits(
-        per_order=order if isinstance(order, Usdc) else was.per_order,
-        per_day=day if isinstance(day, Usdc) else was.per_day,
+        per_order=was.per_order if order is None else order,
+        per_day=was.per_day if day is None else day,
     )
-    require_allowed(trader.attempt(mode_seen="paper", names_book=True, raised=_raised(was, after)))
+    require_allowed(
+        replace(trader.gate_input, mode_seen="paper", names_book=True, raised=_raised(was, after))
+    )
     if after != was:
         if not uow.own_limits.reduce(trader.owner_id, "door", after):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.trading.order_gate import VenueRejection, rejected
-from domain.trading.order_input import parse_order
 from domain.trading.orders import (
     DONE,
     UNSENT,
@@ -28,34 +26,45 @@ from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
 )
 from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
-from tools.trading.orders.create import (
-    OrderInputs,
+from tools.trading.orders.market_state import outage_reason
+from tools.trading.orders.order_end import traded
+from tools.trading.orders.prepare import (
+    NewOrder,
+    OrderFacts,
     action_of,
+    ask_venue,
+    confirm_hash,
     decide,
-    gather_inputs,
+    new_confirm_id,
+    next_nonce,
     store_order,
     ttl,
 )
-from tools.trading.orders.market_state import outage_reason
-from tools.trading.orders.order_end import traded
-from tools.trading.orders.request_models import CancelIn, SingleOrderIn
+from tools.trading.orders.request_models import (
+    STEP_TWO,
+    CancelIn,
+    OrderIn,
+    SignedConfirmation,
+    SingleOrderIn,
+    parse_order,
+    signed_of,
+)
 from tools.trading.orders.reservations import release, reserve
-from tools.trading.orders.response_models import PreparedOut, order_json, steps, to_sign
+from tools.trading.orders.response_models import PreparedOut, prepared_out, to_sign
 from tools.trading.orders.routes import (
     CITING,
     ORDER_REFUSALS,
     WRITES,
-    signed_of,
+    prepared,
     visible_order,
 )
-from tools.trading.orders.signing_request import confirm_hash, confirm_id
 from tools.trading.orders.status_sync import sync_status, venue_state_of
-from tools.trading.orders.submit import SignedConfirmation, reload
+from tools.trading.orders.submit import NOBODYS, outcome_unknown, reload, venue_silent
 from tools.trading.orders.trader_context import counted, load_trader, surface_of, trader_context
 
 CANCEL_S: Final = 120
@@ -72,7 +81,7 @@ def _conflict(reason: str) -> Refused:
 class Repricing:
     """An order with what the venue says of its product now; `sent`: the venue has it already."""
 
-    facts: OrderInputs
+    facts: OrderFacts
     sent: bool
 
 
@@ -80,8 +89,9 @@ async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Rep
     """Ask for a new price, and whether earlier bytes of the order arrived after all."""
     order = await deps.store.read(lambda uow: visible_order(uow, caller, request.order_id))
     trader = await load_trader(deps, caller, surface_of(order.source))
-    order_request = parse_order(order.asked, mode_required=False)
-    facts = await gather_inputs(deps, order_request, trader)
+    asked = {n: v for n, v in order.asked.items() if n in OrderIn.model_fields}
+    order_request = parse_order(OrderIn.model_validate(asked, strict=True))
+    facts = await ask_venue(deps, order_request, trader)
     sent = False
     if order.envelope is not None and order.wallet is not None:
         try:
@@ -93,7 +103,7 @@ async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Rep
     return Repricing(facts=facts, sent=sent)
 
 
-def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -> OperationResult:
+def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -> HandlerResult:
     """Price the order anew and give out what is to be signed; the former confirm id is void.
 
     Errors: `conflict` for an order that is past this, the 13, the mandate's.
@@ -106,9 +116,8 @@ def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -
         raise _conflict("A close is prepared anew, not opened.")
     if ctx.facts.sent:
         raise _conflict("The venue has this order already; record it.")
-    trader = trader_context(
-        uow, ctx.switches, ctx.config.trading, ctx.caller, surface_of(was.source)
-    )
+    surface = surface_of(was.source)
+    trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, surface)
     place = (trader.network_of("live"), trader.wallet_of("live"))
     if was.envelope is not None and place != (was.network, was.wallet):
         raise _conflict("It is for another network or wallet than yours is now; prepare a new one.")
@@ -116,14 +125,11 @@ def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -
         # Its owner's word for the agent is looked at below: before the counters, as by all others.
         uow.identities.agent(was.agent_id, lock=True)
     freed = release(uow, was)
-    order_request = facts.request
-    bound = replace(trader, agent_id=was.agent_id)
-    decided = decide(uow, ctx, bound, facts, was=was)
-    action = action_of(ctx, order_request, facts, decided)  # type: ignore[arg-type]  # decide refuses a fault
+    decided = decide(uow, ctx, replace(trader, agent_id=was.agent_id), facts, was=was)
     order = replace(
         freed,
         status=next_status(was.status, "open"),
-        action=action,
+        action=action_of(ctx, facts, decided),
         network=place[0],
         wallet=place[1],
         notional=decided.figures.notional,
@@ -136,7 +142,8 @@ def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -
         order = reserve(uow, trader, order, ctx.now)
     else:
         order = replace(order, counted=order.notional, counted_day=None)
-    return store_order(uow, ctx, facts, trader, order, decided, was)
+    new = NewOrder(order=order, trader=trader, decided=decided)
+    return prepared(store_order(uow, ctx, facts, new, was), 200)
 
 
 # -- cancel
@@ -162,7 +169,6 @@ def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancel
     No switch stands in the way. Errors: `conflict` while nobody knows what became of it,
     `forbidden` for an agent that would take back a live order at the venue.
     """
-    request = ctx.request.sent()
     order = visible_order(uow, ctx.caller, ctx.request.order_id, lock=True)
     if order.status in DONE:
         return Cancelling(order=order)
@@ -176,8 +182,8 @@ def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancel
         raise Refused(refusal("forbidden", why="its owner signs what the venue is told"))
     link = uow.venue.link_of(order.owner_id, order.network)
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
-    if "confirm_id" in request or "signature" in request:
-        return Cancelling(order=order, link=link, key=key, signed=signed_of(request))
+    if STEP_TWO & ctx.request.sent().keys():
+        return Cancelling(order=order, link=link, key=key, signed=signed_of(ctx.request))
     return _request_cancel(uow, ctx, order, link, key)
 
 
@@ -195,38 +201,25 @@ def _request_cancel(
     link: Link | None,
     key: AgentKey | None,
 ) -> Cancelling:
-    confirm = confirm_id(ctx.ids)
-    nonce = uow.signer_nonces.next(_signer(order), milliseconds(ctx.now))
-    until = ctx.now + timedelta(seconds=CANCEL_S)
+    confirm, until = new_confirm_id(ctx.ids), ctx.now + timedelta(seconds=CANCEL_S)
+    nonce = next_nonce(uow, order, ctx.now)
     envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
     after = replace(order, cancelling=envelope, cancel_hash=confirm_hash(confirm))
     return Cancelling(order=uow.orders.save(after, order), link=link, key=key, confirm=confirm)
 
 
-def _signer(order: Order) -> str:
-    return f"{order.network}:{(order.wallet or '').lower()}"
-
-
-async def cancel(deps: Deps, caller: Caller, started: Cancelling) -> Mapping[str, object]:
+async def cancel(deps: Deps, caller: Caller, started: Cancelling) -> PreparedOut:
     """Send a signed cancellation, and say how the order stands then."""
     order, now = started.order, deps.clock.now()
     if started.signed is not None:
         order = await _sent(deps, started, started.signed)
     elif started.given_out:
         order = await _taken_back(deps, order)
-    body: dict[str, object] = {
-        "order": order_json(order, now),
-        "confirm_id": started.confirm,
-        "to_sign": None,
-        "checks": None,
-        "next": steps(order),
-    }
+    signing = None
     if started.confirm is not None and order.cancelling is not None:
         venue = venue_of(deps, order.network)
-        written = venue.to_sign(_action(order), order.cancelling)
-        key = started.key.agent if started.key is not None else None
-        body["to_sign"] = to_sign(venue, order, written, order.cancelling, key)
-    return body
+        signing = to_sign(venue, order, _action(order), order.cancelling, started.key)
+    return prepared_out(order, now, confirm=started.confirm, signing=signing)
 
 
 async def _taken_back(deps: Deps, order: Order) -> Order:
@@ -236,7 +229,7 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
     try:
         synced = await sync_status(deps, order, priority="close")
     except Refused as refused:
-        raise _venue_silent(deps, refused) from None
+        raise venue_silent(deps, refused) from None
     if synced.status != "awaiting_signature":
         return synced
     now = deps.clock.now()
@@ -250,11 +243,6 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
     return await deps.store.write(work)
 
 
-def _venue_silent(deps: Deps, refused: Refused) -> Refused:
-    why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
-    return Refused(refusal("wallet_venue_unavailable", why=why, retry_at=soon))
-
-
 def _action(order: Order) -> CancelAction:
     return CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
 
@@ -265,7 +253,7 @@ async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> 
     try:
         placed = await venue.place(_action(order), envelope, signed.signature, priority="close")
     except Refused as refused:
-        raise _venue_silent(deps, refused) from None
+        raise venue_silent(deps, refused) from None
     if placed.outcome == "refused" and placed.kind != "no_order":
         words, kind = placed.words or "it gave no words", placed.kind or "other"
         raise Refused(rejected(VenueRejection(sentence=words, kind=kind)))
@@ -276,9 +264,7 @@ async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> 
     except Refused:
         synced = await reload(deps, order)
     if synced.status == "resting":
-        detail = {"order_id": order.order_id, "order": order_json(synced, deps.clock.now())}
-        error = refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id)
-        raise Refused(error)
+        raise outcome_unknown(synced, deps.clock.now())
     return synced
 
 
@@ -301,7 +287,7 @@ def _checked(deps: Deps, venue: Venue, started: Cancelling, signed: SignedConfir
         and (signer or "").lower() == started.key.agent
     )
     if not signed_by_key and (started.link is None or signer != started.link.wallet):
-        raise _bad("neither the linked wallet nor its order key signed these bytes")
+        raise _bad(NOBODYS)
     return envelope
 
 
@@ -310,11 +296,10 @@ def _bad(reason: str) -> Refused:
 
 
 def finish_cancel(
-    uow: UnitOfWork, ctx: RequestContext[Any, None], started: Cancelling, done: Mapping[str, object]
-) -> OperationResult:
-    """The order as it stands; values that are shown once are left out of a repeat's answer."""
-    stored_body = None if started.confirm is None else {**done, "confirm_id": None, "to_sign": None}
-    return OperationResult(200, done, stored_body=stored_body)
+    uow: UnitOfWork, ctx: RequestContext[CancelIn, None], started: Cancelling, shown: PreparedOut
+) -> HandlerResult:
+    """The order as it stands."""
+    return prepared(shown, 200)
 
 
 OPERATIONS: Final = (

@@ -98,7 +98,7 @@ def _checks(
     uow: UnitOfWork, deps: Deps, trader: TraderContext, account_state: AccountState, now: datetime
 ) -> list[dict[str, object]]:
     policy = uow.policies.get(trader.agent_id) if trader.agent_id else None
-    left = min(deps.throttle.remaining(throttle_key(trader), now))
+    left = min(deps.throttle.remaining(throttle_key(trader.link, trader.owner_id), now))
     key = None if account_state.agents is None else usable(trader.key, account_state.agents, now)
     on = trader.switches
     builder = trader.trading.builder_address
@@ -129,7 +129,9 @@ def _reasons(
 ) -> list[str]:
     """Codes of what a live order would be refused with, in their order."""
     missing = Missing(step="link") if trader.link is None else account_state.missing
-    attempt = trader.attempt(mode_seen="live", missing=missing, outage_reason=account_state.silent)
+    attempt = replace(
+        trader.gate_input, mode_seen="live", missing=missing, outage_reason=account_state.silent
+    )
     verdict = gate(attempt)
     codes = [verdict.kind.code] if isinstance(verdict, Refusal) else []
     lacks = {c["name"] for c in checks if c["ok"] is False}

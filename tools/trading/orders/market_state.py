@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from domain.ports import Venue
 from domain.refusals import Refused
 from domain.trading.builder_fee import order_fee
-from domain.trading.indices import dex_of
+from domain.trading.indices import dex_of, text
 from domain.trading.modes import Mode
 from domain.trading.order_gate import FieldProblem, Missing
 from domain.trading.orders import PaidBuilder
 from domain.trading.pricing import NoPrice, Quote, quote_of, tradable
 from domain.trading.venue_account import Link, usable
-from domain.trading.venue_values import ApprovedAgent, CachedValue, Perp, Priority
+from domain.trading.venue_values import ApprovedAgent, CachedValue, Perp, Position, Priority
 from tools.model.operation import Deps
 from tools.trading.account.builder_fee import CHECK_S, approved_now
 from tools.trading.fields import venue_of
@@ -40,7 +39,6 @@ class MarketState:
     quote: Quote | None = None
     at_cap: bool = False
     silent: str | None = None
-    retry_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +56,11 @@ class AccountState:
     silent: str | None = None
 
 
+def problem_with(rule: str, nearest: str | None = None) -> FieldProblem:
+    """The fault of a product."""
+    return FieldProblem(field="product", rule=rule, nearest=nearest)
+
+
 def outage_reason(refused: Refused) -> str:
     """The reason for which the venue gave no answer, in one clause."""
     return refused.refusal.reason.rstrip(".")
@@ -69,21 +72,18 @@ async def product(
     """A product of the allowed dexes, by its full name."""
     dex = dex_of(coin)
     if dex not in (FIRST_DEX, *deps.config.trading.dexes):
-        rule = "its dex is not traded here"
-        return MarketState(fault=FieldProblem(field="product", rule=rule))
+        return MarketState(fault=problem_with("its dex is not traded here"))
     try:
         perps = await venue.perps(dex, priority=priority, max_age_s=PERPS_S)
     except Refused as refused:
         if refused.code == "not_found":
-            return MarketState(
-                fault=FieldProblem(field="product", rule=f"{coin} is none of the products")
-            )
+            return MarketState(fault=problem_with(f"{coin} is none of the products"))
         return MarketState(silent=outage_reason(refused))
     if perps.stale:
         return MarketState(silent="its list of products is not fresh")
     perp = next((p for p in perps.value if p.coin == coin), None)
     if perp is not None and perp.collateral_token not in (None, _USDC):
-        return MarketState(fault=FieldProblem(field="product", rule="it is not counted in USDC"))
+        return MarketState(fault=problem_with("it is not counted in USDC"))
     return MarketState(perp=perp)
 
 
@@ -106,6 +106,26 @@ async def market(
     if isinstance(quote, NoPrice):
         return replace(state, silent=quote.reason)
     return replace(state, quote=quote, at_cap=capped)
+
+
+async def position_of(venue: Venue, link: Link, coin: str) -> Position | None:
+    """A wallet's position in a product, read from the venue now; None where there is none.
+
+    Errors: `venue_unavailable`.
+    """
+    cached = await venue.account(
+        link.wallet, dex_of(coin), priority="close", max_age_s=0, fresh=True
+    )
+    return next((p for p in cached.value.positions if p.coin == coin and p.size), None)
+
+
+def shown_position(position: Position) -> dict[str, object]:
+    """A position as a refused close describes it."""
+    return {
+        "product": position.coin,
+        "size": format(position.size, "f"),
+        "entry_px": text(position.entry_px),
+    }
 
 
 async def agents_of(
@@ -155,7 +175,7 @@ def too_high(setting: int, limit: int) -> FieldProblem | None:
     if setting <= limit:
         return None
     rule = f"the account's leverage for it is {setting}; set it to {limit} or less at the venue"
-    return FieldProblem(field="product", rule=rule, nearest=str(limit))
+    return problem_with(rule, nearest=str(limit))
 
 
 async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 
+from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, Refused, refusal
 from domain.rules.order_rules import mandate_refuses, policy_refuses
@@ -31,7 +32,7 @@ def policy_allows(
     mode: Mode,
     amount: Usdc,
     was: Order | None,
-    mark_prices: Marks,
+    marks: Marks,
 ) -> None:
     """Refuse what the owner's policy for the agent, or the cited mandate, does not allow.
 
@@ -43,24 +44,21 @@ def policy_allows(
         policy = uow.policies.get(trader.agent_id)
         open_now = uow.orders.open_of_agent(trader.agent_id) - (was.counted if was else ZERO)
         _raise(policy_refuses(policy, request.product, amount, open_now))
-    if request.mandate_id is not None:
-        find = agent_mandate if ctx.caller.role == "agent" else visible_mandate
-        mandate = find(uow, ctx.caller, request.mandate_id, lock=True)
-        check = OrderCheck(
-            product=request.product,
-            mode=mode,
-            amount=amount,
-            reduce_only=request.reduce_only,
-            own=_counted_today(was, ctx.now) if was else ZERO,
-        )
-        _raise(
-            mandate_refuses(
-                load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0), check
-            )
-        )
+    if request.mandate_id is None:
+        return
+    find = agent_mandate if ctx.caller.role == "agent" else visible_mandate
+    mandate = find(uow, ctx.caller, request.mandate_id, lock=True)
+    check = OrderCheck(
+        product=request.product,
+        mode=mode,
+        amount=amount,
+        reduce_only=request.reduce_only,
+        own=_counted_today(was, ctx.now),
+    )
+    _mandate_allows(uow, ctx, mandate, check, marks)
 
 
-def still_allowed(uow: UnitOfWork, ctx: AnyContext, order: Order, mark_prices: Marks) -> None:
+def still_allowed(uow: UnitOfWork, ctx: AnyContext, order: Order, marks: Marks) -> None:
     """The mandate's word once more, when the bytes are given out or leave; the order's own part of
     the day is not counted twice.
     """
@@ -69,23 +67,26 @@ def still_allowed(uow: UnitOfWork, ctx: AnyContext, order: Order, mark_prices: M
     mandate = uow.mandates.get(order.mandate_id, lock=True)
     if mandate is None:
         raise Refused(refusal("not_found", what="mandate"))
-    _raise(
-        mandate_refuses(
-            load_snapshot(uow, ctx, mandate, GatheredFacts(marks=mark_prices), events=0),
-            OrderCheck(
-                product=order.product,
-                mode=order.mode,
-                amount=order.notional,
-                reduce_only=order.action.reduce_only,
-                own=_counted_today(order, ctx.now),
-            ),
-        )
+    check = OrderCheck(
+        product=order.product,
+        mode=order.mode,
+        amount=order.notional,
+        reduce_only=order.action.reduce_only,
+        own=_counted_today(order, ctx.now),
     )
+    _mandate_allows(uow, ctx, mandate, check, marks)
 
 
-def _counted_today(order: Order, now: datetime) -> Usdc:
+def _mandate_allows(
+    uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, check: OrderCheck, marks: Marks
+) -> None:
+    snapshot = load_snapshot(uow, ctx, mandate, GatheredFacts(marks=marks), events=0)
+    _raise(mandate_refuses(snapshot, check))
+
+
+def _counted_today(order: Order | None, now: datetime) -> Usdc:
     """The notional that an order counts of this UTC day already; 0 for an order of another day."""
-    return order.counted if order.counted_day == day_of(now) else ZERO
+    return order.counted if order is not None and order.counted_day == day_of(now) else ZERO
 
 
 def _raise(refused: Refusal | None) -> None:

@@ -36,33 +36,31 @@ def reserve(
 
 def release(uow: UnitOfWork, order: Order, used: Usdc = ZERO) -> Order:
     """Give an order's part of the day back, but for what was traded."""
-    if order.counted_day is not None:
-        _mandate_first(uow, order)
-        for scope in scopes(order):
-            uow.order_counters.settle(scope, order.counted_day, order.counted, used)
-    return replace(order, counted=used)
+    return _recounted(uow, order, used, given_back=order.counted, used=used)
 
 
 def corrected(uow: UnitOfWork, order: Order, used: Usdc) -> Order:
     """Count what an order that is done traded in place of what was counted for it."""
     if used == order.counted or order.counted_day is None:
         return order
-    _mandate_first(uow, order)
-    for scope in scopes(order):
-        uow.order_counters.settle(scope, order.counted_day, ZERO, used - order.counted)
-    return replace(order, counted=used)
+    return _recounted(uow, order, used, used=used - order.counted)
 
 
 def retaken(uow: UnitOfWork, order: Order) -> Order:
     """Reserve what an order is worth in place of what was counted for it, whatever the limit says:
     the venue has it.
     """
+    return _recounted(uow, order, order.notional, given_back=order.counted - order.notional)
+
+
+def _recounted(
+    uow: UnitOfWork, order: Order, counted: Usdc, *, given_back: Usdc = ZERO, used: Usdc = ZERO
+) -> Order:
     if order.counted_day is not None:
         _mandate_first(uow, order)
         for scope in scopes(order):
-            given_back = order.counted - order.notional
-            uow.order_counters.settle(scope, order.counted_day, given_back, ZERO)
-    return replace(order, counted=order.notional)
+            uow.order_counters.settle(scope, order.counted_day, given_back, used)
+    return replace(order, counted=counted)
 
 
 def _mandate_first(uow: UnitOfWork, order: Order) -> None:

@@ -1,22 +1,37 @@
-"""Response models of orders."""
+"""Response models of orders, and how an order becomes one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Field
 
-from domain.money import Usdc
-from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
+from domain.money import ZERO, Usdc
+from domain.next_steps import NextStep
+from domain.ports import Venue
 from domain.times import timestamp
-from domain.trading.orders import UNSENT, Envelope, Order, OrderFill
-from domain.trading.venue_port import Venue
-from domain.trading.venue_values import ToSign
+from domain.trading.indices import text
+from domain.trading.order_caps import Counter, DayUse
+from domain.trading.orders import (
+    UNSENT,
+    CancelAction,
+    Envelope,
+    Order,
+    OrderAction,
+    OrderFill,
+)
+from domain.trading.pricing import Priced, fee_est, taker_tenths_bps
+from domain.trading.venue_account import AgentKey
+from domain.trading.venue_values import Perp
 from tools.model.operation import ResponseModel
+from tools.model.serialization import to_json
 from tools.trading.fields import MaybeMoment, NetworkName, TimestampText
 
+T = TypeVar("T")
 ModeName = Annotated[Literal["paper", "live"], Field(description="on paper, or at the venue")]
 Px = Annotated[str, Field(description="price, the venue's decimal string")]
 MaybePx = Annotated[str | None, Field(description="price; null where it is not known")]
@@ -191,47 +206,81 @@ class PreparedOut(ResponseModel):
     next: list[OrderStep]
 
 
-def order_json(order: Order, now: datetime) -> dict[str, object]:
+class DoorOrderOut(ResponseModel):
+    """An order at the door; the first step of a live one carries what is to be signed."""
+
+    order: OrderOut
+    mode: Literal["paper", "live"]
+    mode_seen: Literal["paper", "live"] | None
+    network: Literal["mainnet", "testnet"]
+    confirm_id: str | None = None
+    to_sign: ToSignOut | None = None
+    checks: OrderChecks | None = None
+    next: list[OrderStep] = Field(default_factory=list)
+
+
+PreparedT = TypeVar("PreparedT", PreparedOut, DoorOrderOut)
+
+
+def order_out(order: Order, now: datetime) -> OrderOut:
     """An order as it leaves the service."""
-    action, fills = order.action, order.fills
-    fills_complete = order.mode == "paper" or order.fills_whole
-    fees_known = bool(fills) or (fills_complete and order.filled_size is not None)
+    action, fills, builder, seen = order.action, order.fills, order.action.builder, order.seen
+    is_whole = order.mode == "paper" or order.fills_whole
+    has_fees = is_whole and (bool(fills) or order.filled_size is not None)
     left = None if order.filled_size is None else action.size - order.filled_size
-    return {
-        **{n: getattr(order, n) for n in _AS_THEY_ARE},
-        "asset_id": action.asset_id,
-        "tif": action.tif,
-        "size": plain(action.size),
-        "limit_px": plain(action.limit_px),
-        "notional_usdc": order.notional,
-        "reduce_only": action.reduce_only,
-        "cloid": action.cloid,
-        "builder": _builder(order),
-        "status": order.shown_status(now),
-        "confirm_id": None,
-        "expires_at": timestamp(order.expires_at),
-        "prepared_by": {"kind": order.by, "id": order.agent_id or order.owner_id},
-        "created_at": timestamp(order.created_at),
-        "sent_at": _maybe(order.sent_at),
-        "done_at": _maybe(order.done_at),
-        "filled_size": _maybe_plain(order.filled_size),
-        "remaining_size": _maybe_plain(left),
-        "avg_px": _maybe_plain(order.avg_px),
-        "fee_usdc": _sum(fills, "fee") if fees_known and fills_complete else None,
-        "builder_fee_usdc": _sum(fills, "builder_fee") if fees_known and fills_complete else None,
-        "closed_pnl_usdc": _sum(fills, "closed_pnl") if fees_known and fills_complete else None,
-        "fills": [_fill(f) for f in fills],
-        "venue": _venue_state(order),
-        "refusal": order.refusal,
-        "est": order.mode == "paper",
-    }
+    refused = order.refusal
+    return OrderOut(
+        order_id=order.order_id,
+        source=order.source,
+        mode=order.mode,
+        mode_seen=order.mode_seen,
+        network=order.network,
+        book=order.book,
+        product=order.product,
+        asset_id=action.asset_id,
+        side=order.side,
+        type=order.type,
+        tif=action.tif,
+        size=plain(action.size),
+        limit_px=plain(action.limit_px),
+        notional_usdc=order.notional,
+        reduce_only=action.reduce_only,
+        slippage_bps=order.slippage_bps,
+        leverage=order.leverage,
+        cloid=action.cloid,
+        builder=None if builder is None else OrderBuilderOut(**asdict(builder)),
+        sign_mode=order.sign_mode,
+        status=order.shown_status(now),
+        confirm_id=None,
+        expires_at=timestamp(order.expires_at),
+        prepared_by=PreparedBy(kind=order.by, id=order.agent_id or order.owner_id),
+        mandate_id=order.mandate_id,
+        intent_id=order.intent_id,
+        created_at=timestamp(order.created_at),
+        sent_at=_maybe(timestamp, order.sent_at),
+        done_at=_maybe(timestamp, order.done_at),
+        filled_size=_maybe(plain, order.filled_size),
+        remaining_size=_maybe(plain, left),
+        avg_px=_maybe(plain, order.avg_px),
+        fee_usdc=_sum(f.fee for f in fills) if has_fees else None,
+        builder_fee_usdc=_sum(f.builder_fee for f in fills) if has_fees else None,
+        closed_pnl_usdc=_sum(f.closed_pnl for f in fills) if has_fees else None,
+        fills=[_fill(f) for f in fills],
+        partial=order.partial,
+        verified=order.verified,
+        venue=None
+        if seen is None
+        else OrderAtVenue(oid=seen.oid, status=seen.status, checked_at=timestamp(seen.checked_at)),
+        refusal=None if refused is None else RefusalShown.model_validate(refused),
+        est=order.mode == "paper",
+        why=order.why,
+    )
 
 
-_AS_THEY_ARE = (
-    "order_id", "source", "mode", "mode_seen", "network", "book", "product", "side", "type",
-    "slippage_bps", "leverage", "sign_mode", "mandate_id", "intent_id", "partial", "verified",
-    "why",
-)  # fmt: skip
+def order_json(order: Order, now: datetime) -> dict[str, object]:
+    """An order as a refusal's detail shows it."""
+    shown: dict[str, object] = to_json(order_out(order, now), OrderOut)
+    return shown
 
 
 def plain(figure: Decimal) -> str:
@@ -239,87 +288,122 @@ def plain(figure: Decimal) -> str:
     return format(figure.normalize() + Decimal(0), "f")
 
 
-def _maybe_plain(figure: Decimal | None) -> str | None:
-    return None if figure is None else plain(figure)
+def _maybe(form: Callable[[T], str], value: T | None) -> str | None:
+    return None if value is None else form(value)
 
 
-def _maybe(at: datetime | None) -> str | None:
-    return None if at is None else timestamp(at)
+def _sum(figures: Iterable[Decimal]) -> str:
+    return plain(sum(figures, Decimal(0)))
 
 
-def _sum(fills: tuple[OrderFill, ...], name: str) -> str:
-    return plain(sum((getattr(f, name) for f in fills), Decimal(0)))
+def _fill(fill: OrderFill) -> OrderFillOut:
+    return OrderFillOut(
+        px=plain(fill.px),
+        size=plain(fill.size),
+        fee_usdc=plain(fill.fee),
+        builder_fee_usdc=plain(fill.builder_fee),
+        at=timestamp(fill.at),
+        tid=fill.tid,
+        snapshot=fill.snapshot,
+    )
 
 
-def _builder(order: Order) -> dict[str, object] | None:
-    prepaid_cost = order.action.builder
-    if prepaid_cost is None:
-        return None
-    return {"address": prepaid_cost.address, "fee_tenths_bps": prepaid_cost.fee_tenths_bps}
-
-
-def _venue_state(order: Order) -> dict[str, object] | None:
-    state = order.seen
-    if state is None:
-        return None
-    return {"oid": state.oid, "status": state.status, "checked_at": timestamp(state.checked_at)}
-
-
-def _fill(fill: OrderFill) -> dict[str, object]:
-    return {
-        "px": plain(fill.px),
-        "size": plain(fill.size),
-        "fee_usdc": plain(fill.fee),
-        "builder_fee_usdc": plain(fill.builder_fee),
-        "at": timestamp(fill.at),
-        "tid": fill.tid,
-        "snapshot": fill.snapshot,
-    }
+def prepared_out(
+    order: Order,
+    now: datetime,
+    *,
+    confirm: str | None = None,
+    signing: ToSignOut | None = None,
+    checks: OrderChecks | None = None,
+) -> PreparedOut:
+    """An order with what is to be signed of it."""
+    return PreparedOut(
+        order=order_out(order, now),
+        confirm_id=confirm,
+        to_sign=signing,
+        checks=checks,
+        next=steps(order),
+    )
 
 
 def to_sign(
-    venue: Venue, order: Order, signing: ToSign, envelope: Envelope, key: str | None
-) -> dict[str, object]:
-    """The action that the owner signs, and the keys that may sign it."""
-    signers = [order.wallet, key]
-    return {
-        "scheme": "l1_action",
-        "network": venue.network,
-        "action": signing.action_json,
-        "action_msgpack": signing.action_msgpack,
-        "nonce": envelope.nonce,
-        "expires_after": envelope.expires_after,
-        "action_hash": signing.action_hash,
-        "typed_data": dict(signing.typed_data),
-        "signer_must_be": [s for s in signers if s is not None],
-    }
-
-
-def steps(order: Order) -> list[dict[str, str]]:
-    """The next steps, by the order's state."""
-    names: dict[str, NextStep] = {
-        "prepared": NextStep(
-            "Execute it", "order_execute", "POST /wallet/order/execute", OWNER_OR_AGENT
-        ),
-        "awaiting_owner": NextStep("Tell the owner: the order waits for a signature"),
-        "awaiting_signature": NextStep(
-            "Sign to_sign and execute, or open it again for a new price",
-            None,
-            "POST /wallet/order/{order_id}/open",
-            OWNER,
-        ),
-        "unknown": NextStep("Read the order; do not send it again", "order_pending"),
-    }
-    step = names.get(order.status)
-    return [] if step is None else [step.as_json()]
-
-
-def opens(order: Order) -> list[dict[str, str]]:
-    """The answer to a repeat, without the values that are shown once."""
-    step = NextStep(
-        "Open the order for a new confirm_id and what to sign",
-        None,
-        "POST /wallet/order/{order_id}/open",
-        OWNER,
+    venue: Venue,
+    order: Order,
+    action: OrderAction | CancelAction,
+    envelope: Envelope,
+    key: AgentKey | None,
+) -> ToSignOut:
+    """An action that the owner signs, and the keys that may sign it."""
+    written, signers = venue.to_sign(action, envelope), (order.wallet, key.agent if key else None)
+    return ToSignOut(
+        scheme="l1_action",
+        network=venue.network,
+        action=written.action_json,
+        action_msgpack=written.action_msgpack,
+        nonce=envelope.nonce,
+        expires_after=envelope.expires_after,
+        action_hash=written.action_hash,
+        typed_data=TypedDataOut.model_validate(dict(written.typed_data)),
+        signer_must_be=[s for s in signers if s is not None],
     )
-    return [step.as_json()] if order.status in UNSENT else []
+
+
+def checks_out(
+    order: Order, figures: Priced, perp: Perp, cap: CapTold | None, liquidation: Decimal | None
+) -> OrderChecks:
+    """The values that were checked. `liquidation` is shown of paper: the end of a live account
+    rests on all its positions, and the venue shows it.
+    """
+    builder, quote = order.action.builder, figures.quote
+    return OrderChecks(
+        cap=cap,
+        price=PriceTold(
+            bid=text(quote.bid),
+            ask=text(quote.ask),
+            mark=text(perp.mark_px),
+            as_of=timestamp(quote.at),
+        ),
+        fee_est=fee_est(order.notional, taker_tenths_bps(perp)),
+        builder_fee_est=fee_est(order.notional, Decimal(builder.fee_tenths_bps if builder else 0)),
+        liquidation_px_est=text(liquidation),
+    )
+
+
+def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> CapTold | None:
+    """The day's counter that leaves the least, with this order in it."""
+    if not counters:
+        return None
+    own = order.counted if order.counted_day else ZERO
+    tight = min(counters, key=lambda c: c.limit - counters[c].total)
+    use = counters[tight]
+    return CapTold(
+        limit=tight.limit,
+        used=use.used,
+        reserved=use.reserved + own,
+        remaining=max(ZERO, tight.limit - use.total - own),
+    )
+
+
+_OPEN: Final = "POST /wallet/order/{order_id}/open"
+_STEPS: Final = {
+    "prepared": NextStep("Execute it", "order_execute", "POST /wallet/order/execute"),
+    "awaiting_owner": NextStep("Tell the owner: the order waits for a signature"),
+    "awaiting_signature": NextStep(
+        "Sign to_sign and execute, or open it again for a new price", None, _OPEN
+    ),
+    "unknown": NextStep("Read the order; do not send it again", "order_pending"),
+}
+_OPENS: Final = NextStep("Open the order for a new confirm_id and what to sign", None, _OPEN)
+
+
+def steps(order: Order) -> list[OrderStep]:
+    """The next steps, by the order's state."""
+    step = _STEPS.get(order.status)
+    return [] if step is None else [OrderStep.model_validate(step.as_json())]
+
+
+def shown_once(shown: PreparedT) -> PreparedT:
+    """The answer to a repeat, without the values that are shown once."""
+    opens = shown.order.status in UNSENT
+    steps = [OrderStep.model_validate(_OPENS.as_json())] if opens else []
+    return shown.model_copy(update={"confirm_id": None, "to_sign": None, "next": steps})

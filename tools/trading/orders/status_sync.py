@@ -372,12 +372,8 @@ async def sync_due_orders(deps: Deps, *modes: Mode) -> int:
             log.info("order %s: %s", order.order_id, refused.refusal.reason)
             await _postponed(deps, order)
     for order in past:
-        await deps.store.write(partial(_expire, order, now))
+        await deps.store.write(partial(expire_of, read=order, now=now))
     return len(due) + len(past)
-
-
-def _expire(order: Order, now: datetime, uow: UnitOfWork) -> None:
-    expire_of(uow, order, now)
 
 
 async def _postponed(deps: Deps, order: Order) -> None:
@@ -392,6 +388,23 @@ async def _postponed(deps: Deps, order: Order) -> None:
             uow.orders.save(later, was)
 
     await deps.store.write(work)
+
+
+async def expire_overdue(deps: Deps, owner_id: str, now: datetime) -> None:
+    """End a person's orders whose time is up, in a transaction of its own: it locks counters, and
+    making an order locks agent, mandate and book before those.
+    """
+
+    def sweep(uow: UnitOfWork) -> None:
+        """All their rows come before the first counter."""
+        past = uow.orders.past(now, A_ROUND, owner_id=owner_id)
+        past = sorted(past, key=lambda order: order.order_id)
+        for order in past:
+            uow.orders.get(order.order_id, lock=True)
+        for order in past:
+            expire_of(uow, order, now)
+
+    await deps.store.write(sweep)
 
 
 def expire_of(uow: UnitOfWork, read: Order, now: datetime) -> None:

@@ -1,13 +1,14 @@
-"""Order submission: checks once more, marks, sends once, and reads the outcome."""
+"""Order submission: checks once more, marks, sends once or fills, and reads the outcome."""
 
 from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 import anyio
@@ -17,30 +18,39 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.times import day_of
 from domain.trading.order_caps import CapCheck, day_checks
-from domain.trading.order_gate import FieldProblem, GateInput, Missing, PositionSeen
-from domain.trading.orders import Order, next_status
-from domain.trading.outcome import OrderEnd
-from domain.trading.pricing import (
-    NoPrice,
-    out_of_band,
-    quote_of,
-    within_slippage,
+from domain.trading.order_gate import (
+    FieldProblem,
+    Missing,
+    PositionSeen,
+    VenueRejection,
+    rejected,
 )
-from domain.trading.venue_account import AgentKey, Link, usable
-from domain.trading.venue_values import ApprovedAgent, Priority
+from domain.trading.orders import Order, OrderAction, is_reduce_only, next_status
+from domain.trading.outcome import OrderEnd
+from domain.trading.paper.order_execution import MarketSnapshot
+from domain.trading.pricing import DELISTED, NoPrice, out_of_band, quote_of, within_slippage
+from domain.trading.venue_account import Link, usable
+from domain.trading.venue_values import ApprovedAgent, Position, Priority
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
 from tools.model.fields import Nothing
 from tools.model.operation import Caller, Deps
-from tools.trading.fields import venue_of
-from tools.trading.orders.create import marks_of_mandate
-from tools.trading.orders.market_state import agents_of, outage_reason, product, too_high
-from tools.trading.orders.order_end import end_order
+from tools.model.paper_port import PaperExchange
+from tools.trading.fields import desk_of, venue_of
+from tools.trading.orders.market_state import (
+    agents_of,
+    outage_reason,
+    position_of,
+    product,
+    shown_position,
+    too_high,
+)
+from tools.trading.orders.order_end import CountOrder, end_order
 from tools.trading.orders.policy_checks import still_allowed
-from tools.trading.orders.positions import LocatedPosition, only_reduces, place_of
+from tools.trading.orders.prepare import RETRY_AFTER, confirm_hash, marks_of_mandate
+from tools.trading.orders.request_models import SignedConfirmation
 from tools.trading.orders.reservations import release, reserve
 from tools.trading.orders.response_models import order_json
-from tools.trading.orders.signing_request import confirm_hash
 from tools.trading.orders.status_sync import confirm_end, sync_fees, sync_status
 from tools.trading.orders.trader_context import (
     TraderContext,
@@ -54,22 +64,16 @@ from tools.trading.orders.trader_context import (
 log = logging.getLogger("wallet.orders")
 # An order that is marked as being sent for longer was left behind by a process that died.
 LEFT_BEHIND: Final = timedelta(seconds=10)
+PAPER_TAKES: Final = timedelta(seconds=60)
 LOOK_AGAIN_S: Final = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignedConfirmation:
-    """The owner's confirmation: the id that was shown once, and the signature."""
-
-    confirm_id: str
-    signature: Mapping[str, object]
+NOBODYS: Final = "neither the linked wallet nor its order key signed these bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmissionCheck:
     """Facts read right before sending."""
 
-    link: Link | None
+    link: Link | None = None
     signer: str | None = None
     bad: str | None = None
     agents: tuple[ApprovedAgent, ...] | None = None
@@ -87,20 +91,25 @@ def confirm_id_matches(order: Order, text: str) -> bool:
     )
 
 
-async def send_live(deps: Deps, caller: Caller, order: Order, signed: SignedConfirmation) -> Order:
-    """Send a signed order once; the order as it stands after at most a few seconds.
+async def send(
+    deps: Deps, caller: Caller, order: Order, signed: SignedConfirmation | None
+) -> Order:
+    """Send a signed order once, or fill one on paper (without a signature) on the market's own
+    book; the order as it stands after at most a few seconds.
 
-    Errors: the 13, all of them before anything is sent but for `wallet_outcome_unknown`.
+    Errors: the 13, of a live one all before anything is sent but for `wallet_outcome_unknown`.
     """
     venue = venue_of(deps, order.network)
-    checked = await _checked(deps, venue, order, signed)
-
-    def mark(uow: UnitOfWork) -> Order | None:
-        return _marked(uow, deps, caller, order, checked)
-
-    marked = await deps.store.write(mark)
+    checked = (
+        SubmissionCheck(position="open" if order.closing else "unasked")
+        if signed is None
+        else await _checked(deps, venue, order, signed)
+    )
+    marked = await deps.store.write(lambda uow: _marked(uow, deps, caller, order, checked))
     if marked is None:
         return await reload(deps, order)
+    if signed is None:
+        return await _filled(deps, venue, marked)
     return require_known_outcome(await _sent(deps, venue, marked, signed.signature), deps)
 
 
@@ -109,12 +118,13 @@ def require_known_outcome(order: Order, deps: Deps) -> Order:
     `wallet_outcome_unknown`."""
     if order.status not in ("unknown", "executing"):
         return order
-    raw = {
-        "order_id": order.order_id,
-        "cloid": order.action.cloid,
-        "order": order_json(order, deps.clock.now()),
-    }
-    raise Refused(refusal("wallet_outcome_unknown", detail=raw, order_id=order.order_id))
+    raise outcome_unknown(order, deps.clock.now(), cloid=order.action.cloid)
+
+
+def outcome_unknown(order: Order, now: datetime, **more: object) -> Refused:
+    """The refusal to say what became of an order."""
+    detail = {"order_id": order.order_id, **more, "order": order_json(order, now)}
+    return Refused(refusal("wallet_outcome_unknown", detail=detail, order_id=order.order_id))
 
 
 async def reload(deps: Deps, order: Order) -> Order:
@@ -158,9 +168,7 @@ async def _opening(
     if market.perp is not None and out_of_band(order.action.limit_px, market.perp):
         fault = FieldProblem(field="limit_px", rule="the market moved away; prepare it again")
     if market.perp is not None and market.perp.delisted:
-        fault = FieldProblem(
-            field="product", rule="it is delisted; the venue has settled its positions"
-        )
+        fault = DELISTED
     if fault is None and silent is None and not order.action.reduce_only:
         try:
             leverage = await venue.leverage(
@@ -178,25 +186,38 @@ async def _position(
 ) -> SubmissionCheck:
     """Whether the venue shows now what the close takes off, at a price that is near."""
     try:
-        place: LocatedPosition | None = await place_of(venue, link, order.product)
+        position = await position_of(venue, link, order.product)
         book = await venue.book(order.product, priority="close", max_age_s=1)
     except Refused as refused:
         return replace(check, position="unreadable", silent=outage_reason(refused))
-    if place is None or not only_reduces(order.action, place.position):
-        now = place.as_item() if place is not None else None
+    if position is None or not _only_reduces(order.action, position):
+        now = shown_position(position) if position is not None else None
         return replace(check, position="none", position_now=now)
+    check = replace(check, position="open")
     quote = quote_of(book.value, deps.clock.now())
     if isinstance(quote, NoPrice):
-        return replace(check, position="open", silent=quote.reason)
-    bps = order.slippage_bps or 0
-    is_buy = order.action.is_buy
-    touch = quote.touch(order.side)
-    if not within_slippage(order.action.limit_px, touch, bps, is_buy=is_buy):
-        fault = FieldProblem(
-            field="limit_px", rule="the market moved beyond the slippage; prepare again"
-        )
-        return replace(check, position="open", fault=fault)
-    return replace(check, position="open")
+        return replace(check, silent=quote.reason)
+    limit_px, bps, touch = order.action.limit_px, order.slippage_bps or 0, quote.touch(order.side)
+    if within_slippage(limit_px, touch, bps, is_buy=order.action.is_buy):
+        return check
+    rule = "the market moved beyond the slippage; prepare again"
+    return replace(check, fault=FieldProblem(field="limit_px", rule=rule))
+
+
+def _only_reduces(action: OrderAction, position: Position) -> bool:
+    """Whether an action can only reduce a position: reduce-only, immediate, on the other side, no
+    larger, and without a builder fee.
+    """
+    return (
+        action.reduce_only
+        and action.tif == "ioc"
+        and action.builder is None
+        and action.is_buy == (position.size < 0)
+        and action.size <= abs(position.size)
+    )
+
+
+# -- mark
 
 
 def _marked(
@@ -210,64 +231,70 @@ def _marked(
     now = deps.clock.now()
     ctx = request_context(uow, deps, caller, now, request=Nothing())
     order = uow.orders.get(read.order_id, lock=True)
-    if order is None or order.status != "awaiting_signature":
+    ready = "prepared" if read.mode == "paper" else "awaiting_signature"
+    if order is None or order.status != ready:
         return None
     if (order.envelope, order.action) != (read.envelope, read.action):
         raise Refused(refusal("conflict", why="The order was priced anew at the same time."))
     trader = trader_context(uow, ctx.switches, ctx.config.trading, caller, surface_of(order.source))
-    link = uow.venue.link_of(order.owner_id, order.network)
-    key = uow.venue.key_in_use(link.link_id, "order") if link else None
-    require_allowed(_attempt(uow, trader, order, checked, link, key, now))
-    if not order.closing and order.network != trader.network:
+    bad, missing, fault = None, None, checked.fault
+    if order.mode == "live":
+        bad, missing = _signing_fault(uow, order, checked, now)
+    elif now >= order.expires_at:
+        fault = FieldProblem(field="order_id", rule="its time is up; prepare it again")
+    require_allowed(
+        replace(
+            trader.gate_input,
+            mode_seen=order.mode_seen or order.mode,
+            closing=order.closing,
+            prepared=None if order.closing else order.mode,
+            names_book="book" in order.asked,
+            product=order.product,
+            fault=fault,
+            missing=missing,
+            caps=() if order.closing else caps_now(uow, trader, order, now),
+            position=checked.position,
+            position_now=checked.position_now,
+            bad_signature=bad,
+            outage_reason=checked.silent,
+            retry_at=now + RETRY_AFTER,
+            action=unsigned(order),
+        )
+    )
+    if order.mode == "live" and not order.closing and order.network != trader.network:
         raise Refused(refusal("wallet_mode_changed", seen="live", mode=f"live on {trader.network}"))
     still_allowed(uow, ctx, order, checked.marks)
-    after = counted_today(uow, trader, order, now)
-    after = replace(
-        after,
-        status=next_status(order.status, "execute"),
-        sent_at=now,
-        next_check_at=now + LEFT_BEHIND,
-        tries=0,
-    )
-    return uow.orders.save(after, order)
+    return uow.orders.save(begun(counted_today(uow, trader, order, now), now), order)
 
 
-def _attempt(
-    uow: UnitOfWork,
-    trader: TraderContext,
-    order: Order,
-    checked: SubmissionCheck,
-    link: Link | None,
-    key: AgentKey | None,
-    now: datetime,
-) -> GateInput:
+def _signing_fault(
+    uow: UnitOfWork, order: Order, checked: SubmissionCheck, now: datetime
+) -> tuple[str | None, Missing | None]:
+    """What is wrong with the signature, and what its account lacks."""
+    link = uow.venue.link_of(order.owner_id, order.network)
+    key = uow.venue.key_in_use(link.link_id, "order") if link else None
     bad, missing = checked.bad, None
     if link is None or link.wallet != order.wallet:
         missing = Missing(step="link")
     elif bad is None and checked.signer != link.wallet:
         if key is None or (checked.signer or "").lower() != key.agent:
-            bad = "neither the linked wallet nor its order key signed these bytes"
+            bad = NOBODYS
         elif not key.alive(now) or (
             checked.agents is not None and not usable(key, checked.agents, now)
         ):
             missing = Missing(step="enable")
     if bad is None and now >= order.expires_at:
         bad = "its time is up"
-    return trader.attempt(
-        mode_seen=order.mode_seen or order.mode,
-        closing=order.closing,
-        prepared=None if order.closing else order.mode,
-        product=order.product,
-        fault=checked.fault,
-        missing=missing,
-        caps=() if order.closing else caps_now(uow, trader, order, now),
-        position=checked.position,
-        position_now=checked.position_now,
-        bad_signature=bad,
-        outage_reason=checked.silent,
-        retry_at=now + timedelta(seconds=2),
-        action=unsigned(order),
-    )
+    return bad, missing
+
+
+def begun(order: Order, now: datetime) -> Order:
+    """An order as it is being sent, or filled on paper. Where this process ends before it is known
+    what became of it, the tick looks, and gives one on paper up.
+    """
+    takes = PAPER_TAKES if order.mode == "paper" else LEFT_BEHIND
+    status = next_status(order.status, "execute")
+    return replace(order, status=status, sent_at=now, next_check_at=now + takes, tries=0)
 
 
 def unsigned(order: Order) -> dict[str, object]:
@@ -324,11 +351,9 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
     try:
         placed = await venue.place(order.action, order.envelope, signature, priority=priority)
     except Refused as refused:
-        why, soon = outage_reason(refused), deps.clock.now() + timedelta(seconds=2)
-        nothing = refusal("wallet_venue_unavailable", why=why, retry_at=soon)
-        end = OrderEnd(transition="refuse", refusal=nothing, fills_complete=True)
-        await ended(deps, order, end)
-        raise Refused(nothing) from None
+        nothing = venue_silent(deps, refused)
+        await ended(deps, order, OrderEnd.refused(nothing.refusal))
+        raise nothing from None
     result = await ended(deps, order, await confirm_end(venue, order, placed, priority))
     if result.status == "executed":
         await sync_fees(deps, result)
@@ -340,6 +365,12 @@ async def _carried(deps: Deps, venue: Venue, order: Order, signature: Mapping[st
             await anyio.sleep(LOOK_AGAIN_S)
 
 
+def venue_silent(deps: Deps, refused: Refused) -> Refused:
+    """The refusal of what was not sent because the venue does not answer."""
+    why, soon = outage_reason(refused), deps.clock.now() + RETRY_AFTER
+    return Refused(refusal("wallet_venue_unavailable", why=why, retry_at=soon))
+
+
 async def _looked(deps: Deps, order: Order, priority: Priority) -> Order:
     """The order by the venue's status now; unchanged where the venue does not answer."""
     try:
@@ -349,7 +380,11 @@ async def _looked(deps: Deps, order: Order, priority: Priority) -> Order:
         return order
 
 
-async def ended(deps: Deps, order: Order, end: OrderEnd) -> Order:
+async def ended(
+    deps: Deps,
+    order: Order,
+    end: OrderEnd | Callable[[UnitOfWork, Order, datetime], OrderEnd],
+) -> Order:
     """Write the end down; where the tick was first, its word stands."""
     now = deps.clock.now()
 
@@ -357,6 +392,71 @@ async def ended(deps: Deps, order: Order, end: OrderEnd) -> Order:
         was = uow.orders.get(order.order_id, lock=True)
         if was is None or was.version != order.version:
             return was or order
-        return end_order(uow, was, end, now)
+        return end_order(uow, was, end(uow, was, now) if callable(end) else end, now)
 
     return await deps.store.write(work)
+
+
+# -- on paper
+
+
+MarketAhead = MarketSnapshot | Refused
+
+
+async def market_ahead(
+    deps: Deps, venue: Venue, product: str, *, latency: timedelta, reduces: bool
+) -> MarketAhead:
+    """Prices that a paper order accepted now is filled at, or why it will not be. They are waited
+    for with no transaction open.
+    """
+    try:
+        return await desk_of(deps).snapshot(venue, product, latency=latency, reduces=reduces)
+    except Refused as refused:
+        return refused
+
+
+async def _filled(deps: Deps, venue: Venue, marked: Order) -> Order:
+    """Fill a paper order that is marked as being executed. Errors: the 13."""
+    exchange = desk_of(deps)
+    latency = await deps.store.read(lambda uow: exchange.latency(uow, marked.owner_id, marked.book))
+    ahead = await market_ahead(
+        deps, venue, marked.product, latency=latency, reduces=is_reduce_only(marked)
+    )
+    result = await ended(deps, marked, partial(paper_end, exchange, ahead))
+    if isinstance(ahead, Refused):
+        raise ahead
+    return result
+
+
+def fill_at_once(
+    uow: UnitOfWork, deps: Deps, order: Order, ahead: MarketAhead, count: CountOrder
+) -> Order:
+    """Store a new paper order with what became of it, decided about, stored and filled in one
+    transaction: a process that ends meanwhile leaves nothing behind.
+
+    `count` takes its part of the day, after the book and the snapshot: whoever looks at orders that
+    wait locks those first, and the day's counters last.
+    """
+    now = deps.clock.now()
+    order = begun(order, now)
+    end = paper_end(desk_of(deps), ahead, uow, order, now)
+    return end_order(uow, order, end, now, first=count)
+
+
+def paper_end(
+    exchange: PaperExchange, ahead: MarketAhead, uow: UnitOfWork, order: Order, now: datetime
+) -> OrderEnd:
+    """Write the execution of a paper order into its book; the order's end by it."""
+    if isinstance(ahead, Refused):
+        return OrderEnd.refused(ahead.refusal)
+    execution = exchange.fill(uow, order, ahead, now)
+    if execution.refused is not None:
+        return OrderEnd.refused(execution.refused)
+    if execution.rests:
+        return OrderEnd(transition="rest", fills=execution.fills, venue_message=execution.word)
+    if execution.fills:
+        return OrderEnd(
+            transition="fill", fills=execution.fills, fills_complete=True, venue_message="filled"
+        )
+    rejection = VenueRejection(sentence="nobody stands within the limit", kind="no_liquidity")
+    return OrderEnd.refused(rejected(rejection))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Final, Literal
 
 from domain.money import Usdc
 from domain.refusals import Refusal, Refused, refusal
@@ -52,6 +53,11 @@ class TraderContext:
         return effective_mode(self.switches, self.transport, allowed=self.allowed)
 
     @property
+    def by(self) -> Literal["owner", "agent"]:
+        """The principal that acts."""
+        return "agent" if self.agent_id else "owner"
+
+    @property
     def limits(self) -> OrderLimits:
         """The stricter of both limits."""
         return self.own.within(self.operator)
@@ -80,16 +86,16 @@ class TraderContext:
             ),
         )
 
-    def attempt(self, **known: object) -> GateInput:
-        """The gate's input for this person, with what else is known."""
-        created = partial(
-            GateInput,
+    @property
+    def gate_input(self) -> GateInput:
+        """The gate's input for this person, of whose order nothing is known yet."""
+        return GateInput(
             transport=self.transport,
             switches=self.switches,
             allowed=self.allowed,
             closes_need_allowlist=self.trading.close_needs_allowlist,
+            mode_seen=None,
         )
-        return created(**({"mode_seen": None} | known))  # type: ignore[arg-type]  # Attempt's own fields
 
 
 def operator_limits(trading: Trading) -> OrderLimits:
@@ -145,42 +151,33 @@ async def load_trader(deps: Deps, caller: Caller, transport: TradingSurface) -> 
     )
 
 
-def throttle_key(trader: TraderContext) -> str:
+def throttle_key(link: Link | None, owner_id: str) -> str:
     """The key under which calls are counted together: the linked wallet, else the person."""
-    return _key_of(trader.link, trader.owner_id)
-
-
-def _key_of(link: Link | None, owner_id: str) -> str:
     return link.wallet.lower() if link is not None else owner_id
 
 
-def _counted_as(uow: UnitOfWork, deps: Deps, caller: Caller) -> str:
-    owner = owner_of(caller)
-    link = uow.venue.link_of(owner, live_network(switches(uow, deps.defaults)))
-    return _key_of(link, owner)
+async def _count(
+    deps: Deps, caller: Caller, *, transport: TradingSurface, closing: bool = False
+) -> None:
+    """Count an order or a close. Errors: `wallet_rate_limited`."""
 
+    def key(uow: UnitOfWork) -> str:
+        owner = owner_of(caller)
+        link = uow.venue.link_of(owner, live_network(switches(uow, deps.defaults)))
+        return throttle_key(link, owner)
 
-async def counted(deps: Deps, caller: Caller) -> None:
-    """Count an order of the terminal. Errors: `wallet_rate_limited`."""
-    await _counted(deps, caller, "terminal", closing=False)
-
-
-async def counted_at_door(deps: Deps, caller: Caller) -> None:
-    """Count an order of the door. Errors: `wallet_rate_limited`."""
-    await _counted(deps, caller, "door", closing=False)
-
-
-async def counted_close(deps: Deps, caller: Caller) -> None:
-    """Count a close. Errors: `wallet_rate_limited`."""
-    await _counted(deps, caller, "door", closing=True)
-
-
-async def _counted(deps: Deps, caller: Caller, transport: TradingSurface, *, closing: bool) -> None:
-    key = await deps.store.read(lambda uow: _counted_as(uow, deps, caller))
     reserve = deps.config.trading.throttle_close_reserve
-    full = deps.throttle.take(key, deps.clock.now(), closing=closing, reserve=reserve)
+    full = deps.throttle.take(
+        await deps.store.read(key), deps.clock.now(), closing=closing, reserve=reserve
+    )
     if full is not None:
-        require_allowed((await load_trader(deps, caller, transport)).attempt(throttled=full))
+        trader = await load_trader(deps, caller, transport)
+        require_allowed(replace(trader.gate_input, throttled=full))
+
+
+counted: Final = partial(_count, transport="terminal")
+counted_at_door: Final = partial(_count, transport="door")
+counted_close: Final = partial(_count, transport="door", closing=True)
 
 
 def require_allowed(attempt: GateInput) -> Mode:
