@@ -10,7 +10,14 @@ from typing import Any, Final
 from domain.agents.policy import JSON_FIELDS
 from domain.reads.notices import NOTICE_DATA, NOTICE_KINDS
 from domain.refusals import REFUSALS
-from tools.model.json_schema import refusal_example, refusal_schema, takes_schema
+from tools.model.json_schema import (
+    IDEMPOTENCY_KEY,
+    TEXT,
+    closed,
+    refusal_example,
+    refusal_schema,
+    takes_schema,
+)
 from tools.model.operation import Operation
 from tools.model.serialization import Schema, schemas_of
 
@@ -64,24 +71,12 @@ OPEN: Final[Mapping[str, str]] = {
 POSTED: Final = " By POST for what is longer than the 16 KiB of a request line."
 
 
-TEXT: Final[Schema] = {"type": "string"}
-
-
 def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _closed(required: Sequence[str] = (), /, **properties: Schema) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(required or properties),
-        "additionalProperties": False,
-    }
-
-
 def _event(names: Sequence[str], data: Schema) -> Schema:
-    return _closed(
+    return closed(
         ("event", "data"),
         event={"type": "string", "enum": list(names)},
         id=TEXT,
@@ -220,10 +215,8 @@ def _operation(op: Operation, gives: Schema) -> Schema:
         "responses": _responses(op, gives),
     }
     if op.idempotency is not None:
-        key = {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"}
-        raw["parameters"].append(
-            {"name": "Idempotency-Key", "in": "header", "required": False, "schema": key}
-        )
+        key = {"name": "Idempotency-Key", "in": "header", "required": False}
+        raw["parameters"].append(key | {"schema": IDEMPOTENCY_KEY})
     body = {n: p for n, p in properties.items() if n not in op.path_names and n not in in_query}
     if not op.from_query and body:
         inner = {"type": "object", "properties": body, "additionalProperties": False}
@@ -291,7 +284,7 @@ def _shared_refusal(status: int) -> Schema:
 def _webhook(kind: str, data: Schema) -> Schema:
     """One kind of notice, as it is POSTed to an owner's webhook (Standard Webhooks)."""
     time = {"type": "string", "format": "date-time"}
-    body = _closed(type={"type": "string", "const": kind}, timestamp=time, data=data)
+    body = closed(type={"type": "string", "const": kind}, timestamp=time, data=data)
     return {
         "operationId": "notice_" + kind.replace(".", "_"),
         "summary": f"Notice {kind}",
@@ -324,29 +317,29 @@ _TOOL: Final = {
     | {"description": "their names; ? at the end of one that may be left out"},
 }
 ABOUT: Final[Schema] = {
-    "Index": _closed(
+    "Index": closed(
         service=TEXT,
         version=TEXT,
-        links=_closed(**dict.fromkeys(("skill", "openapi", "mcp", "door", "app"), TEXT)),
+        links=closed(**dict.fromkeys(("skill", "openapi", "mcp", "door", "app"), TEXT)),
     ),
-    "Alive": _closed(ok=_YES),
-    "Ready": _closed(
+    "Alive": closed(ok=_YES),
+    "Ready": closed(
         ok=_YES,
         database=_YES,
         chains=_list(_ref("ChainTrouble")),
         nodes=_list(_ref("NodeTrouble")),
     ),
-    "ChainTrouble": _closed(
+    "ChainTrouble": closed(
         chain_id={"type": "integer"},
         trouble=_noted("string", "why nothing of this chain is believed"),
     ),
-    "NodeTrouble": _closed(
+    "NodeTrouble": closed(
         chain_id={"type": "integer"},
         node=_noted("integer", "its place in the settings, from 1"),
         fault=_noted("string", "why it is left out"),
     ),
-    "McpTools": _closed(tools=_list(_ref("McpTool"))),
-    "McpTool": _closed(
+    "McpTools": closed(tools=_list(_ref("McpTool"))),
+    "McpTool": closed(
         tuple(_TOOL),
         **_TOOL,
         inputSchema=_noted("object", "given for the tools that `names` names"),

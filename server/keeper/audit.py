@@ -28,7 +28,6 @@ from tools.keeper.reconciliation import (
     made_in,
 )
 from tools.model.operation import Deps
-from tools.model.switches import switches
 
 log = logging.getLogger("wallet.auditing")
 EVERY: Final = timedelta(days=7)
@@ -109,10 +108,7 @@ class Auditing:
         self, one: Mismatch, logs: Sequence[VaultLog], now: datetime, uow: UnitOfWork
     ) -> datetime:
         """Errors: StillDiffers, and then nothing is written."""
-        deps = self._deps
-        ingest_requeried(
-            uow, IngestContext(now, deps.ids, deps.config, switches(uow, deps.defaults)), one, logs
-        )
+        ingest_requeried(IngestContext.of(uow, self._deps, now), one, logs)
         return self._keep(one, now, uow)
 
     def _keep(self, one: Mismatch, now: datetime, uow: UnitOfWork) -> datetime:

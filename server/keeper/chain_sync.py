@@ -31,7 +31,6 @@ from tools.keeper.ingest import (
 )
 from tools.keeper.marks import take_back_marks
 from tools.model.operation import Deps
-from tools.model.switches import switches
 
 log = logging.getLogger("wallet.reading")
 T = TypeVar("T")
@@ -351,11 +350,11 @@ class ChainSync:
         """Make rows of the logs up to a block, and keep how far that came."""
         chain_id, chainlog = self.chain.chain_id, uow.chainlog
         logs = request.proven_logs(raw_logs, high)
-        ingest_context, sure = self._desk(uow, now), request.transactions.keys()
+        ctx, sure = IngestContext.of(uow, self.deps, now), request.transactions.keys()
         blocks = range(here.deep + 1, high + 1)
-        reverse_blocks(uow, ingest_context, chain_id, blocks, logs, sure)
-        take_back_marks(uow, ingest_context, chain_id, blocks, request.blocks)
-        ingest_logs(uow, ingest_context, self.chain, logs, sure)
+        reverse_blocks(ctx, chain_id, blocks, logs, sure)
+        take_back_marks(ctx, chain_id, blocks, request.blocks)
+        ingest_logs(ctx, self.chain, logs, sure)
         chainlog.set_cursor(chain_id, here.block, here.hash, here.head, high, now)
 
     def _unmade(
@@ -392,7 +391,7 @@ class ChainSync:
             uow.chainlog.forget_vault(chain_id, address)
             if mandate is not None:
                 log.warning("the vault of %s was reorganised away", mandate.public_id)
-                detach_vault(uow, self._desk(uow, now), mandate)
+                detach_vault(IngestContext.of(uow, self.deps, now), mandate)
 
     async def _reread(self, cursor: KeptCursor, vaults: Mapping[str, int]) -> None:
         """Read the logs of some vaults once more, up to where the ledger was compared."""
@@ -423,11 +422,7 @@ class ChainSync:
         uow.chainlog.stage(chain_id, shallow)
         deep = [g for g in logs if g.block.number <= cursor.deep]
         known = request.proven_logs(deep, cursor.deep)
-        ingest_logs(uow, self._desk(uow, now), self.chain, known, request.transactions.keys())
+        ctx = IngestContext.of(uow, self.deps, now)
+        ingest_logs(ctx, self.chain, known, request.transactions.keys())
         for address in vaults:
             uow.chainlog.read_again(chain_id, address, None)
-
-    def _desk(self, uow: UnitOfWork, now: datetime) -> IngestContext:
-        return IngestContext(
-            now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults)
-        )

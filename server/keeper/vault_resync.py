@@ -23,7 +23,6 @@ from storage.unit_of_work import UnitOfWork
 from tools.keeper.ingest import IngestContext
 from tools.keeper.reconciliation import Mismatch, StillMismatched, ingest_requeried
 from tools.model.operation import Deps
-from tools.model.switches import switches
 
 log = logging.getLogger("wallet.rereading")
 A_STEP: Final = {"range": 10_000, "blocks": 500, "receipts": 100}
@@ -104,10 +103,7 @@ class VaultResync:
 
     def _explain(self, one: Mismatch, logs: Sequence[VaultLog], uow: UnitOfWork) -> None:
         """Errors: StillDiffers, and then nothing is written."""
-        deps, now = self._deps, self._deps.clock.now()
-        ingest_requeried(
-            uow, IngestContext(now, deps.ids, deps.config, switches(uow, deps.defaults)), one, logs
-        )
+        ingest_requeried(IngestContext.of(uow, self._deps), one, logs)
 
     def _log_resync(self, one: Mismatch, path: ResyncPath) -> None:
         log.warning("%s: read again, by %s", one.mandate.public_id, path.name)

@@ -129,12 +129,7 @@ class VaultUpkeep:
     def _mark(
         self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], uow: UnitOfWork
     ) -> set[str]:
-        return mark_vaults(uow, self._desk(uow, self.deps.clock.now()), mandates, states)
-
-    def _desk(self, uow: UnitOfWork, now: datetime) -> IngestContext:
-        return IngestContext(
-            now, self.deps.ids, self.deps.config, switches(uow, self.deps.defaults)
-        )
+        return mark_vaults(IngestContext.of(uow, self.deps), mandates, states)
 
     async def _act(
         self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], low: set[str]
@@ -201,8 +196,8 @@ class VaultUpkeep:
     def _compared(
         self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], uow: UnitOfWork
     ) -> list[Mismatch]:
-        ingest_context = self._desk(uow, self.deps.clock.now())
-        return compare_vaults(uow, ingest_context, mandates, states, self.chain.facts.start_block)
+        now, start_block = self.deps.clock.now(), self.chain.facts.start_block
+        return compare_vaults(uow, now, mandates, states, start_block)
 
     async def _read_again(self, one: Mismatch, _: Mandate) -> Rest:
         await self._rereading.of(one)

@@ -143,7 +143,7 @@ class Life:
         self.at = min(self.at, len(self.h.trunk) - 1)
 
     def desk(self) -> IngestContext:
-        return IngestContext(self.now, self.ids, self.config, self.switches)
+        return IngestContext(self.uow, self.now, self.ids, self.config, self.switches)
 
     def read(self) -> None:
         """The reader takes in the next blocks, as its step does."""
@@ -155,8 +155,8 @@ class Life:
         blocks = range(new[0].stamp.number, new[-1].stamp.number + 1)
         named = {e.tx_hash or "" for _, e in self.uow.ledger.chain_rows_in(self.chain_id, 0, 10**9)}
         sure = named | {g.tx_hash for g in logs}
-        reverse_blocks(self.uow, self.desk(), self.chain_id, blocks, logs, sure)
-        ingest_logs(self.uow, self.desk(), self.chain, logs, sure)
+        reverse_blocks(self.desk(), self.chain_id, blocks, logs, sure)
+        ingest_logs(self.desk(), self.chain, logs, sure)
         self.at += len(new)
         self.high = max([self.high, *(b.stamp.number for b in new if b.logs)])
 
@@ -170,7 +170,7 @@ class Life:
         m = self.uow.mandates.get(self.id)
         assert m is not None
         assert block.tx is not None
-        ingest_transaction(self.uow, self.desk(), m, block.tx, block.logs)
+        ingest_transaction(self.desk(), m, block.tx, block.logs)
         self.high = max(self.high, block.stamp.number)
 
     def report(self) -> None:
@@ -209,7 +209,7 @@ class Life:
         if m is None or self.at < 0:
             return
         vault = self.branch[self.at].vault
-        mark_vaults(self.uow, self.desk(), [m], {m.vault_address or "": vault})
+        mark_vaults(self.desk(), [m], {m.vault_address or "": vault})
         mark = self.uow.ledger.state(self.id).measured.mark
         if self.whole and mark is not None and mark.block == vault.block.number:
             assert worth(self.case(None)) == vault.cash + vault.positions + vault.fee_owed
@@ -228,7 +228,7 @@ class Life:
             receipt = block and Receipt(
                 claim.tx_hash, True, "", None, block.stamp, 99, block.logs, ()
             )
-            close_claim(self.uow, self.desk(), one, outcome_of(one, receipt, 0) or "not_found")
+            close_claim(self.desk(), one, outcome_of(one, receipt, 0) or "not_found")
         assert not self.uow.ledger.state(self.id).claimed.pending
 
     def later(self, block: Block) -> None:

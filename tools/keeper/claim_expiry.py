@@ -20,7 +20,6 @@ from storage.unit_of_work import UnitOfWork
 from tools.keeper.ingest import IngestContext
 from tools.keeper.reservations import release_reverted
 from tools.model.operation import Deps
-from tools.model.switches import switches
 
 log = logging.getLogger("wallet.claims")
 CLAIMS_A_ROUND = 100
@@ -54,7 +53,7 @@ async def expire_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -
     claims = await deps.store.read(lambda uow: pending_claims(uow, mandates))
     if not claims:
         return 0
-    read_to = await _read_to(deps, chain)
+    read_to, wait = await _read_to(deps, chain), timedelta(seconds=deps.config.claim_ttl_s)
     receipts = await chain.receipts([one.claim.tx_hash for one in claims])
     ended = 0
     for one in claims:
@@ -64,7 +63,6 @@ async def expire_claims(deps: Deps, chain: Chain, mandates: Sequence[Mandate]) -
             continue
         receipt = receipts[one.claim.tx_hash.lower()]
         outcome = outcome_of(one, receipt, chain.confirmations)
-        wait = timedelta(seconds=deps.config.claim_ttl_s)
         if outcome is None and read_to is not None and read_to >= one.claim.at + wait:
             outcome = "not_found"
         if outcome is not None:
@@ -99,31 +97,25 @@ def _end(
     receipt: Receipt | None,
     uow: UnitOfWork,
 ) -> bool:
-    now = deps.clock.now()
-    ingest_context = IngestContext(now, deps.ids, deps.config, switches(uow, deps.defaults))
-    if not close_claim(uow, ingest_context, one, outcome):
-        return False
-    if receipt is not None:
+    ended = close_claim(IngestContext.of(uow, deps), one, outcome)
+    if ended and receipt is not None:
         release_reverted(uow, chain, one.mandate, receipt)
-    return True
+    return ended
 
 
-def close_claim(
-    uow: UnitOfWork, ingest_context: IngestContext, one: OpenClaim, outcome: Outcome
-) -> bool:
+def close_claim(ctx: IngestContext, one: OpenClaim, outcome: Outcome) -> bool:
     """Write the note, once; a chain row may have come first."""
+    uow = ctx.uow
     mandate = uow.mandates.get(one.mandate.public_id, lock=True)
     if mandate is None or one.event_id not in uow.ledger.state(mandate.public_id).claimed.pending:
         return False
     row = NewEvent(
         kind=LedgerKind.NOTE,
         reported_by=Reporter.KEEPER,
-        occurred_at=ingest_context.now,
+        occurred_at=ctx.now,
         tx_hash=one.claim.tx_hash,
         chain_id=mandate.chain_id,
         payload=written(ClaimEnded(event_id=one.event_id, outcome=outcome)),
     )
-    uow.ledger.append(
-        mandate.public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
-    )
+    ctx.append(mandate.public_id, row)
     return True

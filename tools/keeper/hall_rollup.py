@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import anyio.lowlevel
 import anyio.to_thread
 
-from domain.agents.policy import Policy
 from domain.ledger.state.performance import (
     NOTHING,
     DayParts,
@@ -32,7 +31,7 @@ from storage.repositories.hall import STALE, HallAgent, HallDay
 from storage.repositories.identities import Agent
 from storage.repositories.mandates import cursor_after_mandate
 from storage.unit_of_work import UnitOfWork
-from tools.model.operation import Deps
+from tools.model.operation import AnyContext, Deps
 from tools.model.serialization import wire
 
 # Rows in one transaction, and mandates in one turn of the event loop.
@@ -41,38 +40,10 @@ MANDATES_A_TURN: Final = 10
 
 # What one transaction computes anew; of an agent with more, it changes what it knows of.
 AT_ONCE: Final = 20
-
-
 AGENTS_A_TURN: Final = 20
 ROUND_S: Final = 60
 EVER: Final = "9"
 FIRST_TO_LAST: Final = 2**62
-
-
-class RollupInput(Protocol):
-    """Inputs of a Hall row besides the database."""
-
-    @property
-    def now(self) -> datetime:
-        """The present."""
-        ...
-
-    @property
-    def config(self) -> Config:
-        """Settings."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class RollupClock:
-    """The clock of a roll-up outside of a call."""
-
-    now: datetime
-    config: Config
-
-
-# -- rolling up
-# -------------------------------------------------------------------------------------------------
 
 
 def stored_days(uow: UnitOfWork, mandate: Mandate) -> tuple[PerformanceRecord, dict[str, DayParts]]:
@@ -102,6 +73,13 @@ class SeriesFacts:
     gap: bool
 
 
+class _Days(dict[str, DayParts]):
+    """Days by name; one that is not there yet is empty."""
+
+    def __missing__(self, name: str) -> DayParts:
+        return DayParts(day=name)
+
+
 def rolled(uow: UnitOfWork, mandate: Mandate) -> SeriesFacts:
     """The stored days with the next rows folded in; the measured figures are those of the ledger's
     newest state as far as that goes back.
@@ -110,15 +88,14 @@ def rolled(uow: UnitOfWork, mandate: Mandate) -> SeriesFacts:
     events = uow.ledger.behind(mandate.public_id, record.seq, ROWS_AT_ONCE)
     reached, added, since = fold_days(record, events)
     book = uow.ledger.state(mandate.public_id).measured
-    days, gap = dict(known), False
+    days, gap = _Days(known), False
     if since is not None:
         gap = not has_days_since(book, since)
         first = max(since, min(book.days, default=EVER)) if gap else since
-        for name in {n for n in days if n >= first} | {n for n in book.days if n >= first}:
-            days[name] = replace(days.get(name) or DayParts(day=name), measured=book.days.get(name))
+        for name in [n for n in {*days, *book.days} if n >= first]:
+            days[name] = replace(days[name], measured=book.days.get(name))
     for name, more in added.items():
-        part = days.get(name) or DayParts(day=name)
-        days[name] = replace(part, beside=part.beside.plus(more))
+        days[name] = replace(days[name], beside=days[name].beside.plus(more))
     changed = frozenset(n for n, part in days.items() if known.get(n) != part)
     return SeriesFacts(reached, days, changed, len(events), gap)
 
@@ -133,18 +110,16 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     now = rolled(uow, mandate)
     if not now.events:
         return False
-    days, changed = dict(now.days), set(now.changed)
+    days, changed = _Days(now.days), set(now.changed)
     if now.gap:  # the newest state holds too few days: those before are derived again
         for name, figures in days_of(uow.ledger.house_rows(public_id, FIRST_TO_LAST)).items():
-            days[name] = replace(days.get(name) or DayParts(day=name), measured=figures)
+            days[name] = replace(days[name], measured=figures)
             changed.add(name)
     if now.record.seq == now.events:
         uow.hall.drop_days(public_id)
         changed = set(days)
-    if not days:  # no row yet that any day tells of; the place where to go on is kept all the same
-        newest = day_of(mandate.created_at)
-        days[newest] = DayParts(day=newest)
-    newest = max(days)
+    # Where no row tells of any day yet, the place where to go on is kept all the same.
+    newest = max(days, default=day_of(mandate.created_at))
     last = uow.hall.last_day(public_id)
     moved = {newest} | ({last.day} if last is not None and last.day in days else set())
     for name in sorted(changed | moved):
@@ -182,65 +157,66 @@ def _standing(uow: UnitOfWork, agent: Agent, mandate: Mandate) -> AgentMandate:
 
 def subject_of(uow: UnitOfWork, agent: Agent) -> Subject:
     """The part of a Hall row that is about the agent itself."""
-    policy: Policy | None = uow.policies.get(agent.agent_id)
+    policy = uow.policies.get(agent.agent_id)
     ready = agent.address is not None or uow.addresses.has_any(agent.agent_id)
     return Subject(agent.agent_id, agent.name, bool(policy and policy.accepts_mandates), ready)
 
 
-def computed(subject: Subject, known: Sequence[AgentMandate], rollup: RollupInput) -> HallAgent:
+def computed(
+    subject: Subject, known: Sequence[AgentMandate], now: datetime, config: Config
+) -> HallAgent:
     """An agent's row as of now, with its chart."""
     totals = foreign(known)
-    row = hall_row(subject, known, totals, rollup.now, rollup.config)
+    row = hall_row(subject, known, totals, now, config)
     working = [s for s in known if s.mandate.status is Status.WORKING]
     return HallAgent(
         subject.agent_id,
         subject.accepts_mandates,
         row.ranked,
-        facts(row, totals, len(working), rollup.now),
+        facts(row, totals, len(working), now),
         len(working),
         sum(s.worth or 0 for s in working),
-        rollup.now,
+        now,
         wire(row),
         len(known),
         sum(d.calls for s in known for d in s.days),
-        wire(chart(totals, day_of(rollup.now))),
+        wire(chart(totals, day_of(now))),
     )
 
 
-def known_row(uow: UnitOfWork, agent: Agent, rollup: RollupInput) -> HallAgent:
+def known_row(uow: UnitOfWork, agent: Agent, ctx: AnyContext) -> HallAgent:
     """An agent's row: computed anew where its mandates are few, else as the keeper stored it,
     with what is known of the agent itself.
     """
-    subject = subject_of(uow, agent)
-    row = uow.hall.get(agent.agent_id)
+    row = _row_or_none(uow, agent, ctx)
+    # Nothing is known of many until the keeper went over all of them.
+    return row or computed(subject_of(uow, agent), (), ctx.now, ctx.config)
+
+
+def _row_or_none(uow: UnitOfWork, agent: Agent, ctx: AnyContext) -> HallAgent | None:
+    subject, row = subject_of(uow, agent), uow.hall.get(agent.agent_id)
     mandates = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE + 1)
     if len(mandates) <= AT_ONCE:
-        return computed(subject, agent_mandates(uow, agent, mandates), rollup)
-    if row is None:  # nothing is known of many until the keeper went over all of them
-        return computed(subject, (), rollup)
-    agent_fields = {
-        "name": subject.name,
-        "accepts_mandates": subject.accepts_mandates,
-        "address_ready": subject.address_ready,
-    }
-    return replace(row, accepts=subject.accepts_mandates, body={**row.body, **agent_fields})
+        return computed(subject, agent_mandates(uow, agent, mandates), ctx.now, ctx.config)
+    if row is None:
+        return None
+    own = {n: getattr(subject, n) for n in ("name", "accepts_mandates", "address_ready")}
+    return replace(row, accepts=subject.accepts_mandates, body={**row.body, **own})
 
 
-def refresh_row(uow: UnitOfWork, agent_id: str, rollup: RollupInput) -> None:
+def refresh_row(uow: UnitOfWork, agent_id: str, ctx: AnyContext) -> None:
     """Store an agent's row out of the days that are rolled up: in the transaction that changes
     what it shows.
     """
     agent = uow.identities.agent(agent_id)
-    if agent is None:
-        return
-    many = len(uow.mandates.of_agent(agent_id, after=None, limit=AT_ONCE + 1)) > AT_ONCE
-    if not many or uow.hall.get(agent_id) is not None:  # a first row of many is the keeper's
-        uow.hall.put(known_row(uow, agent, rollup))
+    row = None if agent is None else _row_or_none(uow, agent, ctx)
+    if row is not None:  # a first row of many is the keeper's
+        uow.hall.put(row)
 
 
 async def refresh(deps: Deps, agent_id: str) -> None:
     """Bring an agent's days and row up to date, some rows a transaction, some mandates a turn."""
-    moment = RollupClock(deps.clock.now(), deps.config)
+    now = deps.clock.now()
     for public_id in await deps.store.read(lambda uow: uow.mandates.ids_of_agent(agent_id)):
         while await deps.store.write(lambda uow, of=public_id: roll_up(uow, of)):  # type: ignore[misc]  # the default binds the loop's value
             pass
@@ -257,7 +233,7 @@ async def refresh(deps: Deps, agent_id: str) -> None:
     if agent is not None:
         subject = await deps.store.read(lambda uow: subject_of(uow, agent))
         # Pure arithmetic over all of it: in a thread, the loop has its turn every few ms.
-        row = await anyio.to_thread.run_sync(computed, subject, known, moment)
+        row = await anyio.to_thread.run_sync(computed, subject, known, now, deps.config)
         await deps.store.write(lambda uow: uow.hall.put(row))
 
 

@@ -20,7 +20,6 @@ from domain.ledger.events.payloads import (
     Noted,
     Unwound,
 )
-from domain.ledger.state.ledger_state import LedgerState
 from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
@@ -32,20 +31,33 @@ from domain.rules.violations import violations, with_violation
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.context.approval_keeping import close_pending
-from tools.keeper.reservations import consume, executed_of, restore
+from tools.keeper.reservations import approval_of, consume, executed_of, restore
 from tools.keeper.reversals import reversal
 from tools.keeper.vault_attachment import attach_created
-from tools.model.operation import AnyContext
+from tools.model.operation import AnyContext, Deps
+from tools.model.switches import switches
 
 
 @dataclass(frozen=True, slots=True)
 class IngestContext:
-    """Dependencies of log ingestion besides the transaction."""
+    """The transaction of log ingestion, and what else it depends on."""
 
+    uow: UnitOfWork
     now: datetime
     ids: Ids
     config: Config
     switches: Switches
+
+    @classmethod
+    def of(cls, uow: UnitOfWork, deps: Deps, now: datetime | None = None) -> IngestContext:
+        """The context of the keeper's own work."""
+        on = switches(uow, deps.defaults)
+        return cls(uow, deps.clock.now() if now is None else now, deps.ids, deps.config, on)
+
+    def append(self, public_id: str, row: NewEvent) -> Event | None:
+        """Append a row of a mandate; None where it stands in the ledger already."""
+        event_id = self.ids.short("ev_")
+        return self.uow.ledger.append(public_id, row, event_id=event_id, now=self.now)
 
 
 def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
@@ -93,8 +105,7 @@ class ReorgSuspected(Exception):  # no error: a question that the chain has to a
 
 
 def ingest_transaction(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
+    ctx: IngestContext,
     mandate: Mandate,
     tx_hash: str,
     logs: Sequence[VaultLog],
@@ -108,7 +119,7 @@ def ingest_transaction(
     back, what is new is added, and the mandate follows. Every inlet ends here.
     Errors: `ReorgSuspected` where something had to be taken back and the caller is not `sure`.
     """
-    histories = log_histories(uow.ledger.by_tx(mandate.public_id, tx_hash))
+    histories = log_histories(ctx.uow.ledger.by_tx(mandate.public_id, tx_hash))
     news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
     gone = [t for t in histories if t.is_standing]
     same: list[LogHistory | None] = []
@@ -117,29 +128,25 @@ def ingest_transaction(
         gone = [t for t in gone if t is not same[-1]]
     if gone and not sure:
         raise ReorgSuspected([tx_hash])
-    rows = 0
+    rows: list[Event | None] = []
     for lost in gone:
-        rows += (
-            _append(
-                uow, ingest_context, mandate, reversal(lost, ingest_context.now, mandate.chain_id)
-            )
-            is not None
-        )
+        rows.append(ctx.append(mandate.public_id, reversal(lost, ctx.now, mandate.chain_id)))
         if isinstance(lost.now.content.body, Executed):
-            restore(uow, mandate, lost.now.content.body, tx_hash.lower())
+            restore(ctx.uow, mandate, lost.now.content.body, tx_hash.lower())
     dead = [t for t in histories if not t.is_standing] + gone
     for (log, new), known in zip(news, same, strict=True):
         if known is None:
             returned = _find_returned(dead, new, log)
             dead = [t for t in dead if t is not returned]
-            rows += _taken(uow, ingest_context, mandate, log, new, histories, returned)
+            rows.append(_add(ctx, mandate, log, new, histories, returned))
         # With a part of the transaction gone, what is left of it is told anew: it was mined again.
         elif gone or _moved(known.now, log):
-            moved = _with_cash(uow.ledger.state(mandate.public_id), _restated(new, known, log), log)
-            rows += _append(uow, ingest_context, mandate, moved) is not None
-    if rows:
-        update_status(uow, mandate)
-    return rows
+            moved = _with_cash(ctx, mandate, _restated(new, known, log), log)
+            rows.append(ctx.append(mandate.public_id, moved))
+    added = sum(row is not None for row in rows)
+    if added:
+        update_status(ctx.uow, mandate)
+    return added
 
 
 def _find_returned(dead: Sequence[LogHistory], new: NewEvent, log: VaultLog) -> LogHistory | None:
@@ -150,10 +157,8 @@ def _find_returned(dead: Sequence[LogHistory], new: NewEvent, log: VaultLog) -> 
 
 
 def _moved(now: Event, log: VaultLog) -> bool:
-    return (place_of(now), now.occurred_at) != (
-        (log.block.number, log.log_index),
-        log.block.at,
-    )
+    place = log.block.number, log.log_index
+    return (place_of(now), now.occurred_at) != (place, log.block.at)
 
 
 def _restated(new: NewEvent, of: LogHistory, log: VaultLog) -> NewEvent:
@@ -165,36 +170,35 @@ def _restated(new: NewEvent, of: LogHistory, log: VaultLog) -> NewEvent:
     return replace(new, log_index=None, payload=write(payload))
 
 
-def _taken(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
+def _add(
+    ctx: IngestContext,
     mandate: Mandate,
     log: VaultLog,
     new: NewEvent,
     histories: Sequence[LogHistory],
     returned: LogHistory | None,
-) -> bool:
+) -> Event | None:
     """Add the row of a log that does not stand in the ledger."""
     reservation = None
     if isinstance(new.content.body, Executed):
-        same = returned is not None and _same_call(returned.now, new)
         # What this very call had used up was given back when it was taken away.
         known = (
-            returned is not None and same and APPROVAL_MISSING not in returned.now.violation_codes
+            returned is not None
+            and _same_call(returned.now, new)
+            and APPROVAL_MISSING not in returned.now.violation_codes
         )
-        reservation = executed_of(uow, mandate, log, known=known)
-        new = _judged(uow, ingest_context, mandate, new, reservation)
+        reservation = executed_of(ctx.uow, mandate, log, known=known)
+        new = _judged(ctx, mandate, new, reservation)
     if returned is not None:
         new = _restated(new, replace(returned, is_standing=False), log)
     elif any(t.first.log_index == log.log_index for t in histories):
         # A log that moved had this index before, and a ledger names a log by the index it had
         # first.
         new = replace(new, log_index=None)
-    new = _with_cash(uow.ledger.state(mandate.public_id), new, log)
-    event = _append(uow, ingest_context, mandate, new)
+    event = ctx.append(mandate.public_id, _with_cash(ctx, mandate, new, log))
     if event is not None and reservation is not None:
-        consume(uow, mandate, reservation, log.tx_hash.lower())
-    return event is not None
+        consume(ctx.uow, mandate, reservation, log.tx_hash.lower())
+    return event
 
 
 def _same_call(old: Event, new: NewEvent) -> bool:
@@ -205,29 +209,21 @@ def _same_call(old: Event, new: NewEvent) -> bool:
     return len(calls) == 1
 
 
-def _with_cash(books: LedgerState, new: NewEvent, log: VaultLog) -> NewEvent:
+def _with_cash(ctx: IngestContext, mandate: Mandate, new: NewEvent, log: VaultLog) -> NewEvent:
     """The row with the cash that the vault had after its log, by the rows before its place."""
     payload, place = new.content, (log.block.number, log.log_index)
     if payload.observed is None:
         return new
-    cash = Usdc(max(0, books.journal.cash_after(place, new)))
+    journal = ctx.uow.ledger.state(mandate.public_id).journal
+    cash = Usdc(max(0, journal.cash_after(place, new)))
     payload = replace(payload, observed=replace(payload.observed, cash=cash))
     return replace(new, payload=write(payload))
-
-
-def _append(
-    uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate, new: NewEvent
-) -> Event | None:
-    return uow.ledger.append(
-        mandate.public_id, new, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
-    )
 
 
 def update_status(uow: UnitOfWork, mandate: Mandate) -> None:
     """Store where the mandate stands by its ledger."""
     current = uow.mandates.get(mandate.public_id, lock=True) or mandate
-    books = uow.ledger.state(mandate.public_id)
-    changed = derive_status(current, books)
+    changed = derive_status(current, uow.ledger.state(mandate.public_id))
     if changed != current:
         uow.mandates.save(changed)
         close_pending(uow, changed)
@@ -240,24 +236,16 @@ def update_status(uow: UnitOfWork, mandate: Mandate) -> None:
 
 
 def _judged(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
-    mandate: Mandate,
-    new: NewEvent,
-    reservation: Reservation | None,
+    ctx: IngestContext, mandate: Mandate, new: NewEvent, reservation: Reservation | None
 ) -> NewEvent:
     """The row with the rules that it breaks."""
-    item = (
-        uow.approvals.get(mandate.public_id, reservation.approval_id)
-        if reservation and reservation.approval_id
-        else None
-    )
+    uow, item = ctx.uow, approval_of(ctx.uow, mandate, reservation)
     snapshot = MandateSnapshot(
         mandate,
         uow.ledger.state(mandate.public_id),
-        ingest_context.now,
-        ingest_context.config,
-        ingest_context.switches,
+        ctx.now,
+        ctx.config,
+        ctx.switches,
         approvals=() if item is None else (item,),
         policy=uow.policies.get(mandate.agent_id) if mandate.agent_id else None,
     )
@@ -266,11 +254,7 @@ def _judged(
 
 
 def ingest_logs(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
-    chain: Chain,
-    logs: Sequence[VaultLog],
-    sure: Collection[str] = (),
+    ctx: IngestContext, chain: Chain, logs: Sequence[VaultLog], sure: Collection[str] = ()
 ) -> int:
     """Take logs of many vaults in, in chain order; how many rows they took.
 
@@ -284,11 +268,12 @@ def ingest_logs(
     ]
     of: dict[str, list[str]] = {}
     added = 0
-    with uow.together() as uow:
+    with ctx.uow.together() as uow:
+        ctx = replace(ctx, uow=uow)
         for (tx_hash, address), vault_logs in groups:
             if vault_logs[0].name == "MandateCreated":
                 for created in vault_logs:
-                    attach_created(uow, ingest_context.now, chain, created)
+                    attach_created(uow, ctx.now, chain, created)
             else:
                 of.setdefault(address.lower(), []).append(tx_hash)
         # A vault is made before anything happens in it.
@@ -299,9 +284,8 @@ def ingest_logs(
                 continue
             mandate = uow.mandates.by_vault(chain.chain_id, address, lock=True)
             if mandate is not None:
-                added += ingest_transaction(
-                    uow, ingest_context, mandate, tx_hash, vault_logs, sure=tx_hash in sure
-                )
+                known = tx_hash in sure
+                added += ingest_transaction(ctx, mandate, tx_hash, vault_logs, sure=known)
     return added
 
 
@@ -312,21 +296,15 @@ def _group_by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
     there = {(g.block.number, g.log_index, g.address): g for g in logs}
     ordered = [there[k] for k in sorted(there)]
     first = {g.tx_hash: n for n, g in reversed(list(enumerate(ordered)))}
-    created = {True: 0, False: 1}
-    yield from sorted(
-        ordered,
-        key=lambda g: (
-            first[g.tx_hash],
-            created[g.name == "MandateCreated"],
-            g.address,
-            g.log_index,
-        ),
-    )
+
+    def place(g: VaultLog) -> tuple[int, bool, str, int]:
+        return first[g.tx_hash], g.name != "MandateCreated", g.address, g.log_index
+
+    yield from sorted(ordered, key=place)
 
 
 def reverse_blocks(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
+    ctx: IngestContext,
     chain_id: int,
     blocks: range,
     logs: Sequence[VaultLog],
@@ -338,13 +316,11 @@ def reverse_blocks(
     that a receipt brought early are looked at like all others, when the reader comes by.
     Errors: `ReorgSuspected`.
     """
-    lost = orphaned_transactions(uow, chain_id, blocks, logs)
+    lost = orphaned_transactions(ctx.uow, chain_id, blocks, logs)
     doubt = {tx_hash for _, tx_hash in lost} - set(sure)
     if doubt:
         raise ReorgSuspected(doubt)
-    return sum(
-        ingest_transaction(uow, ingest_context, m, tx_hash, ()) for (_, tx_hash), m in lost.items()
-    )
+    return sum(ingest_transaction(ctx, m, tx_hash, ()) for (_, tx_hash), m in lost.items())
 
 
 def orphaned_transactions(
@@ -384,28 +360,30 @@ def ingest_receipt(
     known = uow.chainlog.block_hash(mandate.chain_id, receipt.block.number)
     if known is not None and known != receipt.block.hash:
         return mandate
-    ingest_context = IngestContext(ctx.now, ctx.ids, ctx.config, ctx.switches)
-    logs = [g for g in receipt.logs if g.address.lower() == mandate.vault_address.lower()]
-    ingest_transaction(
-        uow, ingest_context, mandate, receipt.tx_hash, sorted(logs, key=lambda g: g.log_index)
-    )
+    of = mandate.vault_address.lower()
+    logs = [g for g in receipt.logs if g.address.lower() == of]
+    logs.sort(key=lambda g: g.log_index)
+    ingest = IngestContext(uow, ctx.now, ctx.ids, ctx.config, ctx.switches)
+    ingest_transaction(ingest, mandate, receipt.tx_hash, logs)
     return uow.mandates.get(mandate.public_id) or mandate
 
 
-def detach_vault(uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate) -> None:
+def detach_vault(ctx: IngestContext, mandate: Mandate) -> None:
     """A reorganisation took the vault's creation away, and with it all that happened in it: the
     terms stand signed, and their vault can be made again.
     """
+    uow = ctx.uow
     for tx_hash in uow.ledger.chain_transactions(mandate.public_id):
-        ingest_transaction(uow, ingest_context, mandate, tx_hash, ())
+        ingest_transaction(ctx, mandate, tx_hash, ())
     current = uow.mandates.get(mandate.public_id, lock=True) or mandate
     uow.mandates.save(replace(current, vault_address=None, paused_at=None))
+    text = "The chain was reorganised; the vault's creation is gone."
     note = NewEvent(
         kind=LedgerKind.NOTE,
         reported_by=Reporter.CHAIN,
-        occurred_at=ingest_context.now,
+        occurred_at=ctx.now,
         chain_id=mandate.chain_id,
-        payload=written(Noted(text="The chain was reorganised; the vault's creation is gone.")),
+        payload=written(Noted(text=text)),
     )
-    _append(uow, ingest_context, mandate, note)
+    ctx.append(mandate.public_id, note)
     update_status(uow, mandate)

@@ -14,7 +14,6 @@ from domain.ledger.events.payloads import EventPayload, Marked
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.rules.stop_line import is_below_floor, latched, worth_marking
-from storage.unit_of_work import UnitOfWork
 from tools.keeper.ingest import IngestContext, ReorgSuspected
 from tools.keeper.reversals import BLOCK_GONE, reversal
 
@@ -22,10 +21,7 @@ DUST = Usdc(1_000_000)
 
 
 def mark_vaults(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
-    mandates: Sequence[Mandate],
-    vaults: Mapping[str, VaultState],
+    ctx: IngestContext, mandates: Sequence[Mandate], vaults: Mapping[str, VaultState]
 ) -> set[str]:
     """Note when each vault was read, and add a mark of those of which one tells anything; gives the
     ids of those that stand below their stop line, now and on two marks in a row.
@@ -33,7 +29,8 @@ def mark_vaults(
     Seeing is no act: the marks are the same with the stop line's dry run on and off, and with or
     without a key of the house. A vault worth less than 1 USDC costs the house no gas.
     """
-    uow.mandates.refreshed([m.public_id for m in mandates], ingest_context.now)
+    uow, fresh_s = ctx.uow, ctx.config.mark_fresh_s
+    uow.mandates.refreshed([m.public_id for m in mandates], ctx.now)
     low: set[str] = set()
     for mandate in mandates:
         vault = vaults.get(mandate.vault_address or "")
@@ -45,19 +42,17 @@ def mark_vaults(
         if known not in (None, vault.block.hash):
             continue  # the chain was reorganised since it was read, or the reader has to go back
         book = uow.ledger.state(mandate.public_id).measured
-        if worth_marking(mandate, book, vault, ingest_context.config.mark_fresh_s):
-            _mark(uow, ingest_context, mandate, vault)
+        if worth_marking(mandate, book, vault, fresh_s):
+            ctx.append(mandate.public_id, _mark(mandate, vault))
             book = uow.ledger.state(mandate.public_id).measured
-        at_line = is_below_floor(vault) and latched(book, ingest_context.config.mark_fresh_s)
+        at_line = is_below_floor(vault) and latched(book, fresh_s)
         if at_line and mandate.status is Status.WORKING and vault.cash + vault.positions >= DUST:
             low.add(mandate.public_id)
     return low
 
 
-def _mark(
-    uow: UnitOfWork, ingest_context: IngestContext, mandate: Mandate, vault: VaultState
-) -> None:
-    """Add what the vault said at one block: a row by the chain, and no log of it."""
+def _mark(mandate: Mandate, vault: VaultState) -> NewEvent:
+    """The row of what the vault said at one block: by the chain, and no log of it."""
     block = vault.block.number
     body = Marked(
         cash=vault.cash,
@@ -66,11 +61,10 @@ def _mark(
         block=block,
         block_hash=vault.block.hash,
     )
-    observation = replace(
-        observed({"values": _probed(vault)}, block, mandate.probe_keys),
-        cash=vault.cash + vault.fee_owed,
-    )
-    row = NewEvent(
+    probed = [-1 if v is None else v.micros for v in vault.values]
+    observation = observed({"values": probed}, block, mandate.probe_keys)
+    observation = replace(observation, cash=vault.cash + vault.fee_owed)
+    return NewEvent(
         kind=LedgerKind.NOTE,
         reported_by=Reporter.CHAIN,
         occurred_at=vault.block.at,
@@ -78,17 +72,10 @@ def _mark(
         block_number=block,
         payload=write(EventPayload(body=body, observed=observation)),
     )
-    uow.ledger.append(
-        mandate.public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
-    )
 
 
 def take_back_marks(
-    uow: UnitOfWork,
-    ingest_context: IngestContext,
-    chain_id: int,
-    blocks: range,
-    hashes: Mapping[int, str | None],
+    ctx: IngestContext, chain_id: int, blocks: range, hashes: Mapping[int, str | None]
 ) -> int:
     """Take back the marks that were read at some blocks of a branch that is gone; how many.
 
@@ -96,7 +83,7 @@ def take_back_marks(
     Errors: `ReorgSuspected` for a block whose hash the reader has not read so.
     """
     gone: list[tuple[str, Event]] = []
-    doubt: set[int] = set()
+    doubt, uow = set[int](), ctx.uow
     for public_id, event in uow.ledger.marks_in(chain_id, blocks.start, blocks.stop - 1):
         body = event.content.body
         if not isinstance(body, Marked) or body.block is None or body.block_hash is None:
@@ -113,12 +100,5 @@ def take_back_marks(
         raise ReorgSuspected(blocks=doubt)
     for public_id, event in gone:
         lost = LogHistory(first=event, now=event, is_standing=True)
-        row = reversal(lost, ingest_context.now, chain_id, BLOCK_GONE)
-        uow.ledger.append(
-            public_id, row, event_id=ingest_context.ids.short("ev_"), now=ingest_context.now
-        )
+        ctx.append(public_id, reversal(lost, ctx.now, chain_id, BLOCK_GONE))
     return len(gone)
-
-
-def _probed(vault: VaultState) -> list[int]:
-    return [-1 if v is None else v.micros for v in vault.values]

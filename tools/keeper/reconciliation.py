@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Final
 
@@ -46,7 +47,7 @@ class StillMismatched(Exception):  # no error: it rolls a reading back that does
 
 def compare_vaults(
     uow: UnitOfWork,
-    ingest_context: IngestContext,
+    now: datetime,
     mandates: Sequence[Mandate],
     vaults: Mapping[str, VaultState],
     start_block: int,
@@ -59,10 +60,10 @@ def compare_vaults(
         vault = vaults.get(mandate.vault_address or "")
         if vault is None or not vault.exists:
             continue
-        state, block = uow.ledger.state(mandate.public_id), vault.block.number
-        if ahead(state.journal, block):
+        block = vault.block.number
+        if ahead(uow.ledger.state(mandate.public_id).journal, block):
             continue
-        if totals_match(state.measured, vault, name=_names_agent(mandate), agent=_agent(mandate)):
+        if _matches(uow, mandate, vault):
             uow.sums.agree(mandate.public_id, block)
             if mandate.differs_at is not None:
                 uow.readings.forget(mandate.public_id)
@@ -71,7 +72,7 @@ def compare_vaults(
                 if done is not None and done.path == CLOSED:
                     uow.work.fee_paid(mandate.public_id)
             continue
-        uow.sums.differ(mandate.public_id, ingest_context.now)
+        uow.sums.differ(mandate.public_id, now)
         since = uow.sums.block(mandate.public_id)
         life = min(made_in(uow, mandate, start_block), block)
         low = life if since is None else max(life, min(since, block) - BACK)
@@ -90,42 +91,30 @@ def made_in(uow: UnitOfWork, mandate: Mandate, start_block: int) -> int:
     return start_block if known is None or not known.deep else max(start_block, known.block)
 
 
-def ingest_requeried(
-    uow: UnitOfWork, ingest_context: IngestContext, one: Mismatch, logs: Sequence[VaultLog]
-) -> None:
+def ingest_requeried(ctx: IngestContext, one: Mismatch, logs: Sequence[VaultLog]) -> None:
     """Take in what was read another way, if it makes the sums agree.
 
     Shapes: `logs` are all that the vault left in `one.blocks`, by this reading, in chain order.
     Errors: StillDiffers, and then nothing is written: a reading that does not explain the vault's
     totals is no better than the one before.
     """
-    vault, chain_id = one.mandate.vault_address or "", one.mandate.chain_id
+    uow, vault, chain_id = ctx.uow, one.mandate.vault_address or "", one.mandate.chain_id
     mandate = uow.mandates.by_vault(chain_id, vault, lock=True)
     if mandate is None:
         raise StillMismatched
     for _, tx_hash in orphaned_transactions(uow, chain_id, one.blocks, logs, mandate.public_id):
-        ingest_transaction(uow, ingest_context, mandate, tx_hash, ())
+        ingest_transaction(ctx, mandate, tx_hash, ())
     for tx_hash, tx_logs in groupby(logs, key=lambda g: g.tx_hash):
-        ingest_transaction(uow, ingest_context, mandate, tx_hash, tuple(tx_logs))
-    if not totals_match(
-        uow.ledger.state(mandate.public_id).measured,
-        one.vault,
-        name=_names_agent(mandate),
-        agent=_agent(mandate),
-    ):
+        ingest_transaction(ctx, mandate, tx_hash, tuple(tx_logs))
+    if not _matches(uow, mandate, one.vault):
         raise StillMismatched
     uow.sums.agree(mandate.public_id, one.vault.block.number)
     uow.readings.forget(mandate.public_id)
 
 
-def _names_agent(mandate: Mandate) -> bool:
-    return mandate.signed is None or mandate.signed.message.get("agent") != OPEN_AGENT
-
-
-def _agent(mandate: Mandate) -> str | None:
-    """The agent that the signed terms name."""
-    return (
-        mandate.signed.message.get("agent")
-        if mandate.signed is not None and _names_agent(mandate)
-        else None
-    )
+def _matches(uow: UnitOfWork, mandate: Mandate, vault: VaultState) -> bool:
+    """Whether a vault's totals, and the agent that its signed terms name, are those of its rows."""
+    book = uow.ledger.state(mandate.public_id).measured
+    agent = None if mandate.signed is None else mandate.signed.message.get("agent")
+    is_open = agent == OPEN_AGENT
+    return totals_match(book, vault, name=not is_open, agent=None if is_open else agent)

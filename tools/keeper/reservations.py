@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from domain.chain_facts import Receipt, VaultLog
 from domain.ledger.events.payloads import Executed
-from domain.mandates.approvals import Reservation
+from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
@@ -22,26 +22,28 @@ def executed_of(
     `known`: the call had been executed by what was handed out before a reorganisation took it
     away, and may stand in an earlier block now.
     """
-    args = log.args
-    data_hash = args.get("dataHash")
+    data_hash = log.args.get("dataHash")
     if data_hash is None:
         return None
-    reservation = uow.reservations.of_call(
-        mandate.public_id, str(args["target"]), str(data_hash), Usdc(args["approved"])
-    )
+    target, approved = str(log.args["target"]), Usdc(log.args["approved"])
+    reservation = uow.reservations.of_call(mandate.public_id, target, str(data_hash), approved)
     if reservation is None or reservation.outcome == "landed":
         return None
     return reservation if known or reservation.before(log.block.number, log.block.at) else None
 
 
+def approval_of(
+    uow: UnitOfWork, mandate: Mandate, reservation: Reservation | None
+) -> Approval | None:
+    """The owner's approval behind a reservation; None where it took none."""
+    approval_id = None if reservation is None else reservation.approval_id
+    return uow.approvals.get(mandate.public_id, approval_id) if approval_id else None
+
+
 def consume(uow: UnitOfWork, mandate: Mandate, reservation: Reservation, tx_hash: str) -> None:
     """An execution ends the reservation of its very call and uses its approval up."""
     uow.reservations.end(mandate.public_id, reservation.action.action_hash, "landed", tx_hash)
-    item = (
-        uow.approvals.get(mandate.public_id, reservation.approval_id)
-        if reservation.approval_id
-        else None
-    )
+    item = approval_of(uow, mandate, reservation)
     if item is not None and item.status == "approved":
         uow.approvals.save(replace(item, status="used", used_by=tx_hash))
 
@@ -72,18 +74,14 @@ def release_reverted(uow: UnitOfWork, chain: Chain, mandate: Mandate, receipt: R
     if receipt.to.lower() != mandate.vault_address.lower():
         return
     action = chain.action_called(mandate.vault_address, receipt.data)
-    reservation = (
-        None
-        if action is None
-        else uow.reservations.of_action(mandate.public_id, action.action_hash)
-    )
-    if (
-        reservation is None
-        or reservation.outcome is not None
-        or reservation.sender.lower() != receipt.sender.lower()
-    ):
+    if action is None:
         return
-    if reservation.before(receipt.block.number, receipt.block.at):
-        uow.reservations.end(
-            mandate.public_id, reservation.action.action_hash, "reverted", receipt.tx_hash.lower()
-        )
+    reservation = uow.reservations.of_action(mandate.public_id, action.action_hash)
+    if (
+        reservation is not None
+        and reservation.outcome is None
+        and reservation.sender.lower() == receipt.sender.lower()
+        and reservation.before(receipt.block.number, receipt.block.at)
+    ):
+        tx_hash = receipt.tx_hash.lower()
+        uow.reservations.end(mandate.public_id, action.action_hash, "reverted", tx_hash)

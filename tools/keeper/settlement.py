@@ -17,15 +17,15 @@ from domain.refusals import Refused, refusal
 from domain.rules.unwind_window import UNWIND_WINDOW
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.request_context import request_context
-from tools.keeper.block_time import with_trusted_time
+from tools.keeper.block_time import newest
 from tools.keeper.ingest import ingest_receipt
 from tools.model.fields import Nothing, OneMandate
 from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -77,45 +77,34 @@ async def settle(deps: Deps, caller: Caller, mandate: Mandate) -> SettlementTxs:
 
     A refusal between the two frees the key of the call: the vault itself does neither twice.
     """
-    chain, at = deps.chains.get(mandate.chain_id), mandate.vault_address or ""
-    state = (await chain.vault_states([at], agreed=True))[at]
-    vault = with_trusted_time(chain, state, deps.clock.now())
-    if not vault.stopped and not (
-        mandate.ends_at is not None and vault.block.at >= mandate.ends_at
-    ):
-        raise Refused(
-            refusal(
-                "wrong_status",
-                status=mandate.status.value,
-                action="settling it before its vault is closed",
-            )
-        )
+    chain = deps.chains.get(mandate.chain_id)
+    vault = await newest(deps, chain, mandate)
+    if not is_closed(mandate, vault):
+        action = "settling it before its vault is closed"
+        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
     sent: list[str] = []
     if not vault.settled:
         if not vault.withdrawable:
-            raise Refused(
-                refusal("withdraw_locked", until=vault.lock_until, retry_at=vault.lock_until)
-            )
+            until = vault.lock_until
+            raise Refused(refusal("withdraw_locked", until=until, retry_at=until))
         mandate = await send_for(deps, chain, mandate, "settle", sent)
-        vault = (await chain.vault_states([at], agreed=True))[at]
+        vault = await newest(deps, chain, mandate)
     owed = left = vault.fee_owed
     if owed:
         await send_for(deps, chain, mandate, "payAgent", sent)
-        left = (await chain.vault_states([at], agreed=True))[at].fee_owed
+        left = (await newest(deps, chain, mandate)).fee_owed
     return SettlementTxs(tuple(sent), owed - left, left)
 
 
 def settled_body(
     uow: UnitOfWork, ctx: RequestContext[OneMandate, None], mandate: Mandate, sent: SettlementTxs
-) -> OperationResult:
+) -> HandlerResult:
     """The mandate as the vault's logs left it."""
-    now = uow.mandates.get(mandate.public_id) or mandate
-    raw = {
-        "transactions": list(sent.transactions),
-        "fee_paid": sent.fee_paid,
-        "fee_owed": sent.fee_owed,
-    }
-    return OperationResult(200, {"mandate": now.attributes(), **raw})
+    now = (uow.mandates.get(mandate.public_id) or mandate).attributes()
+    paid, owed = sent.fee_paid, sent.fee_owed
+    hashes = list(sent.transactions)
+    answer = SettledOut(mandate=now, transactions=hashes, fee_paid=paid, fee_owed=owed)
+    return HandlerResult(answer)
 
 
 async def send_for(
@@ -137,9 +126,8 @@ async def send_for(
     except Refused as refused:
         if refused.refusal.kind.code != "would_revert":
             raise
-        log.warning(
-            "%s: %s() would revert now: %s", mandate.public_id, function, refused.refusal.reason
-        )
+        reason = refused.refusal.reason
+        log.warning("%s: %s() would revert now: %s", mandate.public_id, function, reason)
         return mandate
     sent.append(receipt.tx_hash)
     now = deps.clock.now()
@@ -152,6 +140,11 @@ async def send_for(
     return await deps.store.write(complete)
 
 
+def is_closed(mandate: Mandate, vault: VaultState) -> bool:
+    """Whether the vault was stopped, or its term is over by the time of its chain."""
+    return vault.stopped or (mandate.ends_at is not None and vault.block.at >= mandate.ends_at)
+
+
 def due(mandate: Mandate, vault: VaultState) -> bool:
     """True where the keeper has something to send: a closed vault that is not settled, or a fee
     that is not paid.
@@ -160,16 +153,12 @@ def due(mandate: Mandate, vault: VaultState) -> bool:
     house settles what nobody measured only when the three days are over in which the agent may
     still take out what it earned.
     """
-    ends = [
-        at
-        for at in (mandate.stopped_at if vault.stopped else None, mandate.ends_at)
-        if at is not None
-    ]
-    closed = vault.stopped or (mandate.ends_at is not None and vault.block.at >= mandate.ends_at)
-    if not closed or not vault.exists:
+    if not is_closed(mandate, vault) or not vault.exists:
         return False
     if vault.settled:
         return vault.fee_owed > Usdc(0)
+    stopped_at = mandate.stopped_at if vault.stopped else None
+    ends = [at for at in (stopped_at, mandate.ends_at) if at is not None]
     over = bool(ends) and vault.block.at >= min(ends) + UNWIND_WINDOW
     return vault.withdrawable and (vault.measured or over)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from domain.agents.transfers import (
@@ -30,27 +31,14 @@ from tools.model.operation import Deps
 
 log = logging.getLogger("wallet.transfers")
 
-
 USDC: Final = "USDC"
-
-
 A_ROUND: Final = 50
-
-
 LATE_A_ROUND: Final = 10
-
-
 LATE_FOR: Final = timedelta(days=7)
-
-
 # A report that stays unseen is asked about less and less often: after a tenth of its age.
 YOUNG: Final = timedelta(minutes=5)
 LONGEST_PAUSE: Final = timedelta(minutes=10)
-
-
 FOUND_A_DAY: Final = 500
-
-
 LARGEST: Final = 2**63 - 1
 FoundTransfer = tuple[str, TransferLog]
 
@@ -135,18 +123,8 @@ def _book_unreported(
     if uow.transfers.found_since(agent_id, today) >= FOUND_A_DAY:
         del rest[agent_id]
         return False
-    new = StoredTransfer(
-        chain_id,
-        tx_hash,
-        agent_id,
-        USDC,
-        amount,
-        "in",
-        "chain",
-        CONFIRMED,
-        now,
-        confirmed_at=now,
-    )
+    key = chain_id, tx_hash, agent_id
+    new = StoredTransfer(*key, USDC, amount, "in", "chain", CONFIRMED, now, confirmed_at=now)
     if not store_report(uow, new):
         return False
     uow.transfers.move(agent_id, confirm_unreported(new).deltas, now)
@@ -170,8 +148,7 @@ def take_inbound(
         logs.setdefault(tx_hash.lower(), []).append(g)
     done = 0
     for tx_hash, tx_logs in logs.items():
-        touched = {a for g in tx_logs for a in (g.sender, g.recipient)}
-        gained = gains(tx_logs, token, uow.addresses.holders(chain_id, touched))
+        gained = _gains(uow, chain_id, token, tx_logs)
         if not all(_fits(uow, chain_id, of, amount) for of, amount in gained.items()):
             log.warning("transfer %s: it outgrows what a balance can hold", tx_hash)
             continue
@@ -180,6 +157,14 @@ def take_inbound(
         if waits or any(amount > 0 for amount in gained.values()):
             done += book(uow, chain_id, tx_hash, gained, now)
     return done
+
+
+def _gains(
+    uow: UnitOfWork, chain_id: int, token: str, logs: Sequence[TransferLog]
+) -> dict[str, int]:
+    """The amounts that some logs moved, by agent with a proven address."""
+    touched = {a for g in logs for a in (g.sender, g.recipient)}
+    return gains(logs, token, uow.addresses.holders(chain_id, touched))
 
 
 def _fits(uow: UnitOfWork, chain_id: int, agent_id: str, amount: int) -> bool:
@@ -258,7 +243,10 @@ class TransferConfirmer:
         return timedelta(seconds=self._deps.config.transfer_fails_after_s)
 
     async def _judged(self, chain: Chain, one: StoredTransfer, receipt: Receipt | None) -> bool:
-        gained = await self._gains(chain, one, receipt)
+        gained, token = dict[str, int](), chain.usdc
+        if receipt is not None and receipt.ok and token is not None:
+            of = partial(_gains, chain_id=one.chain_id, token=token, logs=receipt.transfers)
+            gained = await self._deps.store.read(of)
         result = outcome(
             one,
             receipt,
@@ -269,19 +257,6 @@ class TransferConfirmer:
         )
         deep = receipt is not None and receipt.depth >= chain.confirmations
         return await self._settled(one, result, gained if deep else {})
-
-    async def _gains(
-        self, chain: Chain, one: StoredTransfer, receipt: Receipt | None
-    ) -> dict[str, int]:
-        token = chain.usdc
-        if receipt is None or not receipt.ok or token is None:
-            return {}
-        logs = receipt.transfers
-        touched = {a for g in logs for a in (g.sender, g.recipient)}
-        holders = await self._deps.store.read(
-            lambda uow: uow.addresses.holders(one.chain_id, touched)
-        )
-        return gains(logs, token, holders)
 
     async def _settled(
         self, one: StoredTransfer, result: TransferOutcome | None, gained: Mapping[str, int]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Generic, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -20,8 +21,6 @@ PublicId = Annotated[
         json_schema_extra={"pattern": "^m_[a-z2-7]{10}$"},
     ),
 ]
-
-
 AgentId = Annotated[
     str,
     Field(
@@ -30,35 +29,16 @@ AgentId = Annotated[
         examples=["u_abcdefgh23"],
     ),
 ]
-
-
 OwnAgentId = Annotated[
-    str,
-    Field(
-        max_length=64,
-        description="an agent's id, or `me`",
-        examples=["u_abcdefgh23"],
-    ),
+    str, Field(max_length=64, description="an agent's id, or `me`", examples=["u_abcdefgh23"])
 ]
-
-
 KeyId = Annotated[str, Field(max_length=64, description="the key's id", examples=["k_abcdefgh23"])]
-
-
 ApprovalId = Annotated[
     str, Field(max_length=64, description="the approval's id", examples=["ap_abcdefgh23"])
 ]
-
-
 ChainId = Annotated[int, Field(ge=1, le=2**53, description="EIP-155 chain id", examples=[84532])]
-
-
 Limit = Annotated[int, Field(ge=1, le=200, description="rows a page")]
-
-
 Cursor = Annotated[str | None, Field(max_length=512, description="next_cursor of the page before")]
-
-
 TxHash = Annotated[
     str,
     Field(
@@ -67,8 +47,6 @@ TxHash = Annotated[
         examples=["0x" + "5c" * 32],
     ),
 ]
-
-
 HexData = Annotated[
     str,
     Field(
@@ -78,8 +56,6 @@ HexData = Annotated[
         examples=["0x6e553f65"],
     ),
 ]
-
-
 Signature = Annotated[
     str,
     Field(
@@ -89,8 +65,6 @@ Signature = Annotated[
         examples=["0x" + "1b" * 65],
     ),
 ]
-
-
 Address = Annotated[
     str,
     Field(
@@ -101,27 +75,19 @@ Address = Annotated[
 ]
 
 
-def _one_line(text: str) -> str:
-    return _fit(text, lines=False)
-
-
-def _lines(text: str) -> str:
-    return _fit(text, lines=True)
-
-
-def _require_name(text: str) -> str:
-    text = _one_line(text).strip()
-    if not 1 <= len(text) <= NAME_MAX:
-        raise PydanticCustomError("text", "1 to {most} characters", {"most": NAME_MAX})
-    why = name_problem(text)
+def _fit(text: str, *, lines: bool = False) -> str:
+    text = composed(text)
+    why = text_problem(text, lines=lines)
     if why is not None:
         raise PydanticCustomError("text", "{why}", {"why": why})
     return text
 
 
-def _fit(text: str, *, lines: bool) -> str:
-    text = composed(text)
-    why = text_problem(text, lines=lines)
+def _require_name(text: str) -> str:
+    text = _fit(text).strip()
+    if not 1 <= len(text) <= NAME_MAX:
+        raise PydanticCustomError("text", "1 to {most} characters", {"most": NAME_MAX})
+    why = name_problem(text)
     if why is not None:
         raise PydanticCustomError("text", "{why}", {"why": why})
     return text
@@ -133,8 +99,8 @@ Name = Annotated[
     Field(min_length=1, max_length=NAME_MAX, examples=["Scout"]),
     AfterValidator(_require_name),
 ]
-Line = Annotated[str, AfterValidator(_one_line)]
-Lines = Annotated[str, AfterValidator(_lines)]
+Line = Annotated[str, AfterValidator(_fit)]
+Lines = Annotated[str, AfterValidator(partial(_fit, lines=True))]
 
 
 class OneMandate(RequestModel):

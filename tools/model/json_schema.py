@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, Final
-
-from pydantic import BaseModel
 
 from domain.refusal_kinds.kind import RefusalKind
 from domain.refusals import REFUSALS
@@ -15,6 +13,18 @@ from tools.model.operation import Operation
 from tools.model.serialization import Schema, schema_of
 
 KEY_HELP = "The SAME key when you retry; a new key for anything new."
+TEXT: Final[Schema] = {"type": "string"}
+IDEMPOTENCY_KEY: Final = TEXT | {"pattern": "^[A-Za-z0-9._:-]{1,128}$"}
+
+
+def closed(required: Sequence[str] | None = None, /, **properties: Schema) -> Schema:
+    """An object of these fields and no other; all are required, or those that `required` names."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties if required is None else required),
+        "additionalProperties": False,
+    }
 
 
 def _flat(schema: Any, definitions: Schema) -> Any:
@@ -29,40 +39,31 @@ def _flat(schema: Any, definitions: Schema) -> Any:
             {**definitions[name], **{k: v for k, v in schema.items() if k != "$ref"}}, definitions
         )
     plain = {
-        k: v
+        k: {n: _flat(p, definitions) for n, p in v.items()}
+        if k == "properties"
+        else _flat(v, definitions)
         for k, v in schema.items()
         if k not in ("title", "$defs") and not (k == "default" and not isinstance(v, (str, int)))
     }
-    branches = plain.get("anyOf")
-    if isinstance(branches, list):
-        real = [b for b in branches if b.get("type") != "null"]
-        if len(real) == 1 and len(branches) == 2:
-            inner = _flat(real[0], definitions)
-            kind = inner.get("type")
-            rest = {k: _flat(v, definitions) for k, v in plain.items() if k != "anyOf"}
-            nullable = {**inner, "type": [kind, "null"]} if isinstance(kind, str) else inner
-            return nullable | rest
-    return {
-        k: {n: _flat(v, definitions) for n, v in value.items()}
-        if k == "properties"
-        else _flat(value, definitions)
-        for k, value in plain.items()
-    }
+    branches = plain.get("anyOf", ())
+    real = [b for b in branches if b.get("type") != "null"]
+    if len(real) != 1 or len(branches) != 2:
+        return plain
+    kind = real[0].get("type")
+    nullable = {**real[0], "type": [kind, "null"]} if isinstance(kind, str) else real[0]
+    return nullable | {k: v for k, v in plain.items() if k != "anyOf"}
 
 
-def _model(model: type[BaseModel], mode: Any) -> Schema:
-    schema = model.model_json_schema(mode=mode)
+def _flat_object(schema: Schema) -> Schema:
     flat: Schema = _flat(schema, schema.get("$defs", {}))
-    flat.pop("description", None)
-    return flat
+    return {"type": "object", **{k: flat[k] for k in flat if k not in ("type", "description")}}
 
 
 @cache
 def takes_schema(op: Operation) -> Schema:
     """The input of an operation as one closed, flat object."""
-    schema = _model(op.request_model, "validation")
-    schema.setdefault("properties", {})
-    return {"type": "object", **{k: v for k, v in schema.items() if k != "type"}}
+    schema = _flat_object(op.request_model.model_json_schema(mode="validation"))
+    return schema | {"properties": schema.get("properties", {})}
 
 
 @cache
@@ -74,48 +75,34 @@ def tool_input(op: Operation) -> Schema:
     properties = {n: _tool_field(p) for n, p in schema["properties"].items()}
     # What an open tool stores it stores for an owner, who has HTTP and the screens for that.
     if op.idempotency is not None and op.auth != "open":
-        properties["idempotency_key"] = {
-            "type": "string",
-            "pattern": "^[A-Za-z0-9._:-]{1,128}$",
-            "description": KEY_HELP,
-        }
-    raw: Schema = {
-        "type": "object",
-        "properties": properties,
-        "additionalProperties": False,
-    }
-    if schema.get("required"):
-        raw["required"] = schema["required"]
-    return raw
+        properties["idempotency_key"] = IDEMPOTENCY_KEY | {"description": KEY_HELP}
+    raw: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    needed = schema.get("required")
+    return raw | ({"required": needed} if needed else {})
 
 
 def _tool_field(field: Schema) -> Schema:
-    kind = field.get("type")
+    kind, brief = field.get("type"), _brief(field)
+    # Hosts take flat inputs alone: the fields inside of an object stand in its description.
+    inside = _INSIDE if brief.get("additionalProperties") is False else frozenset()
     raw = {
         k: v
-        for k, v in _brief(field).items()
-        if k not in ("default", "examples") or (k == "default" and v is not None)
+        for k, v in brief.items()
+        if k not in inside and k != "examples" and (k, v) != ("default", None)
     }
     if isinstance(kind, list) and "null" in kind:
         raw["type"] = next(k for k in kind if k != "null")
-    # Hosts take flat inputs alone: the fields inside of an object stand in its description.
-    closed = raw.get("additionalProperties") is False
-    return {k: v for k, v in raw.items() if not (closed and k in _INSIDE)}
+    return raw
 
 
 _INSIDE: Final = frozenset({"properties", "additionalProperties", "required"})
-
-
 # What a schema means unsaid, and the most that a JSON number can tell: no use to a model.
 _UNSAID: Final = (("additionalProperties", True), ("maximum", 2**53), ("default", ""))
 
 
 def _brief(field: Schema) -> Schema:
-    return {
-        k: _brief(v) if isinstance(v, dict) else v
-        for k, v in field.items()
-        if (k, v) not in _UNSAID
-    }
+    said = {k: v for k, v in field.items() if (k, v) not in _UNSAID}
+    return {k: _brief(v) if isinstance(v, dict) else v for k, v in said.items()}
 
 
 def hints(op: Operation) -> dict[str, bool]:
@@ -131,10 +118,7 @@ def hints(op: Operation) -> dict[str, bool]:
 @cache
 def gives_schema(op: Operation) -> Schema:
     """The answer of an operation."""
-    schema = schema_of(op.response_model)
-    flat: Schema = _flat(schema, schema.get("$defs", {}))
-    flat.pop("description", None)
-    return {"type": "object", **{k: v for k, v in flat.items() if k != "type"}}
+    return _flat_object(schema_of(op.response_model))
 
 
 @cache
@@ -142,17 +126,14 @@ def tool_output(op: Operation) -> Schema:
     """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to
     stay short.
     """
-    properties = {n: _open(p) for n, p in gives_schema(op).get("properties", {}).items()}
+    fields = gives_schema(op).get("properties", {})
+    properties = {n: {k: p[k] for k in ("type",) if k in p} for n, p in fields.items()}
     properties["refusal"] = {"type": "object"}
     about = f"openapi.json {op.response_model.__name__}"
     others = " ".join(untrusted_fields(op))
     if others:
         about += f"; others' words: {others}"
     return {"type": "object", "description": about, "properties": properties}
-
-
-def _open(field: Schema) -> Schema:
-    return {"type": field["type"]} if "type" in field else {}
 
 
 # How a description says whose words a field holds; the service's own are no reason for care.
@@ -198,31 +179,19 @@ def untrusted_fields(op: Operation) -> tuple[str, ...]:
 
 def refusal_schema() -> Schema:
     """The refusal block (contract 1)."""
-    text = {"type": "string"}
-    step = {
-        "type": "object",
-        "properties": {"text": text, "tool": text, "route": text},
-        "required": ["text"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {
-            "error": {"type": "string", "enum": sorted(REFUSALS)},
-            "reason": text,
-            "retry_safe": {"type": "boolean"},
-            "who_fixes": {
-                "type": "string",
-                "enum": ["agent", "owner", "keeper", "operator", "venue", "nobody"],
-            },
-            "next": {"type": "array", "items": step},
-            "remaining": {"type": "object"},
-            "retry_at": {"type": "string", "format": "date-time"},
-            "detail": {"type": "object"},
-        },
-        "required": ["error", "reason", "retry_safe", "who_fixes", "next", "detail"],
-        "additionalProperties": False,
-    }
+    parties = ["agent", "owner", "keeper", "operator", "venue", "nobody"]
+    step = closed(("text",), text=TEXT, tool=TEXT, route=TEXT)
+    return closed(
+        ("error", "reason", "retry_safe", "who_fixes", "next", "detail"),
+        error=TEXT | {"enum": sorted(REFUSALS)},
+        reason=TEXT,
+        retry_safe={"type": "boolean"},
+        who_fixes=TEXT | {"enum": parties},
+        next={"type": "array", "items": step},
+        remaining={"type": "object"},
+        retry_at=TEXT | {"format": "date-time"},
+        detail={"type": "object"},
+    )
 
 
 def refusal_example(kind: RefusalKind) -> Schema:

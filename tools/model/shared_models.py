@@ -33,13 +33,11 @@ def simulated(simulation: Simulation | None) -> Simulated | None:
     """A simulation as it is shown; None where the chain could not be asked."""
     if simulation is None:
         return None
-    revert = simulation.revert
-    revert_body = (
-        None
-        if revert is None
-        else RevertTold(name=revert.name, args=dict(revert.args), code=revert.code)
-    )
-    return Simulated(ok=simulation.ok, revert=revert_body, gas=simulation.gas)
+    raw = simulation.revert
+    revert = None
+    if raw is not None:
+        revert = RevertTold(name=raw.name, args=dict(raw.args), code=raw.code)
+    return Simulated(ok=simulation.ok, revert=revert, gas=simulation.gas)
 
 
 class ExplainedCall(ResponseModel):
@@ -54,11 +52,10 @@ class ExplainedCall(ResponseModel):
     @classmethod
     def of(cls, decoded: DecodedCalldata) -> ExplainedCall:
         """Build the model; unknown parts are left out."""
-        if decoded.function is None:
-            return cls(selector=decoded.selector)
-        return cls(
-            selector=decoded.selector, function=decoded.function, args=list(decoded.args or ())
-        )
+        selector, function = decoded.selector, decoded.function
+        if function is None:
+            return cls(selector=selector)
+        return cls(selector=selector, function=function, args=list(decoded.args or ()))
 
 
 class CutBytes(ResponseModel):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from tools.model.operation import Operation, OperationResult, RequestModel
 from tools.model.serialization import encoded
@@ -93,11 +93,9 @@ def truncate_result(
     if reply.refused or name or len(encoded(reply.body)) <= MAX_CHARS:
         return reply
     less = truncate(reply.body, MAX_CHARS - AROUND)
-    return (
-        reply
-        if less is None
-        else replace(reply, body=less.values | less.as_item(full_read_hint(op)))
-    )
+    if less is None:
+        return reply
+    return replace(reply, body=less.values | less.as_item(full_read_hint(op)))
 
 
 def full_read_hint(op: Operation) -> str:
@@ -123,15 +121,8 @@ class Truncated:
 
     def as_item(self, full_read: str) -> dict[str, object]:
         """The description of a cut beside the values."""
-        if not self.places:
-            return {}
-        return {
-            "cut": {
-                "fields": self.places[:CUTS_TOLD],
-                "count": len(self.places),
-                "whole": full_read,
-            }
-        }
+        shown, count = self.places[:CUTS_TOLD], len(self.places)
+        return {"cut": {"fields": shown, "count": count, "whole": full_read}} if count else {}
 
 
 def truncate(body: Mapping[str, object], limit: int) -> Truncated | None:
@@ -147,41 +138,30 @@ def truncate(body: Mapping[str, object], limit: int) -> Truncated | None:
 
 
 def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Truncated:
-    cutting = _Cutting(text_most, rows_most)
-    return Truncated({n: cutting.value(n, v, n) for n, v in body.items()}, cutting.places)
+    places: list[str] = []
 
-
-class _Cutting:
-    """One pass over an answer; `places` are the paths of what it cut."""
-
-    def __init__(self, text_most: int, rows_most: int):
-        self._text, self._rows = text_most, rows_most
-        self.places: list[str] = []
-
-    def value(self, name: str, value: Any, path: str) -> Any:
+    def cut(name: str, value: object, path: str) -> object:
         """A value under its field's name, cut where it may be."""
-        if name in JSONS and len(encoded(value)) > 2 * self._text:
-            self.places.append(path)
+        if name in JSONS and len(encoded(value)) > 2 * text_most:
+            places.append(path)
             return None
         if isinstance(value, Mapping):
-            return {n: self.value(n, v, f"{path}.{n}") for n, v in value.items()}
+            return {n: cut(n, v, f"{path}.{n}") for n, v in value.items()}
         if isinstance(value, list | tuple):
-            return self._list(name, value, path)
-        if isinstance(value, str) and name in TEXTS and len(value) > self._text:
-            self.places.append(path)
-            return value[: self._text] + "…"
+            if name in LISTS and len(value) > rows_most:
+                places.append(path)
+                value = value[-rows_most:] if name in NEWEST_LAST else value[:rows_most]
+            return [cut(name, row, f"{path}.{n}") for n, row in enumerate(value)]
+        if isinstance(value, str) and name in TEXTS and len(value) > text_most:
+            places.append(path)
+            return value[:text_most] + "…"
         return value
 
-    def _list(self, name: str, values: Any, path: str) -> list[Any]:
-        rows = list(values)
-        if name in LISTS and len(rows) > self._rows:
-            self.places.append(path)
-            rows = rows[-self._rows :] if name in NEWEST_LAST else rows[: self._rows]
-        return [self.value(name, row, f"{path}.{n}") for n, row in enumerate(rows)]
+    return Truncated({n: cut(n, v, n) for n, v in body.items()}, places)
 
 
 def sections_within(
-    names: Iterable[str], part: Callable[[str], Any], full_read: str
+    names: Iterable[str], part: Callable[[str], object], full_read: str
 ) -> dict[str, object]:
     """The parts that fit, in their order. Where not all do, what is long in a large one is cut
     first: `cut` says what, and `left_out` names the parts that fit all the same not.

@@ -31,21 +31,15 @@ def is_public_address(text: str) -> bool:
         address: Address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
-    inner = _inside(address)
-    if inner is not None:
-        return is_public_address(str(inner))
-    if isinstance(address, ipaddress.IPv6Address) and not _given_out(address):
-        return False
+    if isinstance(address, ipaddress.IPv6Address):
+        if (inner := _inside(address)) is not None:
+            return is_public_address(str(inner))
+        if address not in _UNICAST or any(address in left_out for left_out in _NOT_ROUTED):
+            return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
-def _given_out(address: ipaddress.IPv6Address) -> bool:
-    return address in _UNICAST and not any(address in left_out for left_out in _NOT_ROUTED)
-
-
-def _inside(address: Address) -> ipaddress.IPv4Address | None:
-    if not isinstance(address, ipaddress.IPv6Address):
-        return None
+def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     teredo = address.teredo
@@ -73,34 +67,24 @@ def check_webhook_url(url: str, *, base_url: str, private: bool) -> str:
     if parts.fragment or not host:
         raise invalid("url", "a host, a path and a query; no fragment")
     if not private:
-        _on_the_internet(
-            host, 443 if port is None else port, (urlsplit(base_url).hostname or "").lower()
-        )
+        own = (urlsplit(base_url).hostname or "").lower()
+        _require_public(host, 443 if port is None else port, own)
     return url
 
 
-def _on_the_internet(host: str, port: int, own: str) -> None:
+def _require_public(host: str, port: int, own: str) -> None:
     if port not in PORTS:
         raise invalid("url", "its port is 443 or 8443")
     if host == own:
         raise invalid("url", "it is this service's own host")
-    if _is_literal(host):
-        if not is_public_address(host):
-            raise invalid("url", "it is not an address of the public internet")
-    elif "." not in host or host.endswith(LOCAL_NAMES) or _ends_in_a_number(host):
-        raise invalid("url", "it is not a name of the public internet")
-
-
-def _ends_in_a_number(host: str) -> bool:
-    """True for what is read as IPv4 in a short, octal or hexadecimal form (127.1, 0177.0.0.1,
-    1.0x7f), by which no name of the internet ends (WHATWG URL, "ends in a number").
-    """
-    return NUMBER.fullmatch(host.rpartition(".")[2]) is not None
-
-
-def _is_literal(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        return False
-    return True
+        # What is read as IPv4 in a short, octal or hexadecimal form (127.1, 0177.0.0.1, 1.0x7f):
+        # no name of the internet ends so (WHATWG URL, "ends in a number").
+        in_number = NUMBER.fullmatch(host.rpartition(".")[2])
+        if "." not in host or host.endswith(LOCAL_NAMES) or in_number:
+            raise invalid("url", "it is not a name of the public internet") from None
+        return
+    if not is_public_address(host):
+        raise invalid("url", "it is not an address of the public internet")
