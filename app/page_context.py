@@ -1,23 +1,22 @@
-"""Page context: the input of a page's handler, and the responses that it can give."""
+"""Pages: the route of one, a request for it, and the responses that its handler can give."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from aiohttp import web
 from multidict import MultiDict
 
 from app import headers, session_guard
 from app.assets import BUILD
-from app.operations import OperationClient
-from app.replies import Json
+from app.replies import Json, Record, freeze, thaw
 from app.templates import render
-from app.words.chains import chain_name
-from tools.model.operation import Caller, Deps
+from tools.dispatch.run import run
+from tools.model.operation import Caller, Deps, Operation
 
 THEMES: Final = ("light", "dark")
 # Entries of the menu, each with the beginnings of its pages, and the pages that stand elsewhere.
@@ -32,6 +31,20 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "/app/docs": (),
 }
 OF_MANDATES: Final = (session_guard.HOME, "/app/start", "/app/statement")
+
+
+class OperationRefused(Exception):
+    """A refusal that a page does not handle; the screens answer it with the refusal page."""
+
+    def __init__(self, status: int, block: Mapping[str, object]):
+        super().__init__(str(block.get("error")))
+        self.status = status
+        self.block: Record = freeze(block)
+
+    @property
+    def code(self) -> str:
+        """The registry code."""
+        return str(self.block["error"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +76,14 @@ class PageFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """One request for a page, as its handler sees it."""
+    """One request for a page, as its handler sees it; operations run as its caller may run them."""
 
     request: web.Request
     deps: Deps
+    operations: Mapping[str, Operation]
     caller: Caller
     token: str
-    run: OperationClient
+    address: str | None
     now: datetime
     form: MultiDict[str]
     demo: bool = False
@@ -86,17 +100,46 @@ class PageRequest:
         """A field of the form; None for one that is absent or empty."""
         return self.form.get(name, "").strip() or None
 
-    async def run_once(self, name: str, /, **arguments: Any) -> Json:
+    async def run(self, name: str, /, **arguments: Any) -> Record:
+        """Run an operation through the dispatch that every transport uses, and return its body;
+        arguments that are None are left out. Errors: OperationRefused for a refusal.
+        """
+        return await self._run(None, name, arguments)
+
+    async def run_once(self, name: str, /, **arguments: Any) -> Record:
         """Run an operation under the key of the form, which acts once however often it is sent.
 
         Errors: OperationRefused for a refusal.
         """
-        return await self.run.run_once(self.field("key"), name, **arguments)
+        return await self._run(self.field("key"), name, arguments)
 
-    def chain_names(self) -> Mapping[int, str]:
-        """Display names of the networks, by chain id."""
+    async def _run(self, key: str | None, name: str, arguments: Json) -> Record:
+        values = {n: thaw(v) for n, v in arguments.items() if v is not None}
+        op = self.operations[name]
+        reply = await run(op, self.deps, self.caller, values, key=key, address=self.address)
+        if reply.refused:
+            raise OperationRefused(reply.status, reply.body)
+        body: Record = freeze(reply.body)
+        return body
+
+    async def run_or_refusal(
+        self, name: str, /, **arguments: Any
+    ) -> tuple[Record | None, Record | None]:
+        """(reply, None) or (None, the block of its refusal).
+
+        Errors: OperationRefused for what is not there.
+        """
+        try:
+            return await self.run(name, **arguments), None
+        except OperationRefused as refused:
+            if refused.code == "not_found":
+                raise
+            return None, refused.block
+
+    def chain_name(self, chain_id: int) -> str:
+        """Display name of a network; its number where this service has no other."""
         chains = self.deps.chains
-        return {chain_id: chains.get(chain_id).name for chain_id in chains.ids()}
+        return chains.get(chain_id).name if chain_id in chains.ids() else f"Chain {chain_id}"
 
     def shell(self, chain_id: int | None = None) -> PageFrame:
         """The frame of the page; on the service's own network where none is given."""
@@ -107,7 +150,7 @@ class PageRequest:
             owner=self.caller.address or "",
             csrf=session_guard.form_token(self.token) if self.token else "",
             chain_id=chain_id,
-            chain_name=chain_name(self.chain_names(), chain_id),
+            chain_name=self.chain_name(chain_id),
             theme=theme if theme in THEMES else "",
             demo=self.demo,
             form_key=self.deps.ids.short("f_"),
@@ -141,6 +184,32 @@ class PageRequest:
     def go(self, path: str) -> web.Response:
         """Redirect to another page (303) after a form, so that a reload repeats nothing."""
         return web.Response(status=303, headers={**headers.PAGE, "Location": path})
+
+
+Handler = Callable[[PageRequest], Awaitable[web.Response]]
+RefusalHandler = Callable[[PageRequest, OperationRefused], Awaitable[web.Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """A route of the screens.
+
+    `owner`: without a session it leads to sign-in and back. `token`: a form that is sent within a
+    session has to be made for it. `refused`: the page on which a refusal of this one is shown.
+    """
+
+    method: Literal["GET", "POST"]
+    path: str
+    show: Handler
+    refused: RefusalHandler | None = None
+    owner: bool = True
+    token: bool = True
+
+
+def whole_number(typed: str | None, most_digits: int = 16) -> int | None:
+    """A whole number as it was typed; None for what is none."""
+    is_one = typed is not None and typed.isascii() and typed.isdigit() and len(typed) <= most_digits
+    return int(typed) if typed is not None and is_one else None
 
 
 def text(body: str, content_type: str) -> web.Response:

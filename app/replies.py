@@ -32,6 +32,11 @@ class Record(dict[str, Any]):
         return hash(frozenset(self.items()))
 
 
+def pick(reply: Json, *names: str) -> Record:
+    """The named fields alone: what a page does not show is no part of its version."""
+    return Record((name, reply[name]) for name in names)
+
+
 def freeze(value: Any) -> Any:
     """A reply with its objects as records and its lists as tuples."""
     if isinstance(value, Mapping):

@@ -13,25 +13,28 @@ from aiohttp import web
 from multidict import MultiDict
 
 from app import assets, session_guard
-from app.operations import OperationClient, OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
+from app.components import refusal as refusals
+from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import (
+    acting,
     agents,
+    approval,
     books,
     drafting,
+    funding,
+    mandate,
     mandates,
     notices,
+    order,
+    orders,
     public,
-    sending,
     session,
     signing,
     statements,
-    trading,
+    transactions,
     venue_account,
 )
-from app.views import arriving, sign_in
-from app.views import refused as refused_view
+from app.replies import Record
 from domain.refusals import Refused, refusal
 from tools.context.snapshot_loader import PageVaultCache, one_read_per_vault
 from tools.dispatch.run import refusal_of, refused_reply
@@ -45,12 +48,17 @@ _Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[PageRoute, ...]] = (
     *session.PAGES,
     *mandates.PAGES,
+    *mandate.PAGES,
+    *approval.PAGES,
     *drafting.PAGES,
     *signing.PAGES,
-    *sending.PAGES,
+    *funding.PAGES,
+    *acting.PAGES,
+    *transactions.PAGES,
     *statements.PAGES,
     *agents.PAGES,
-    *trading.PAGES,
+    *orders.PAGES,
+    *order.PAGES,
     *books.PAGES,
     *venue_account.PAGES,
     *notices.PAGES,
@@ -65,29 +73,24 @@ def routes(
 
     `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
     """
-    operation_by_name = {op.name: op for op in operations}
+    by_name = {op.name: op for op in operations}
     cache = PageVaultCache(deps.clock, VAULTS_KEPT_S)
-    routes_found = [
+    # The trade door has the same prefix and its own not-found responses.
+    lost = PageRoute("GET", "/app/{tail:(?!trade(/|$)).*}", _no_such_page, owner=False)
+    handle_lost = _handler(deps, by_name, lost, cache, demo=demo)
+    return [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
         *(
             web.route(
                 page.method,
                 page.path,
-                _handler(deps, operation_by_name, page, cache, demo=demo),
+                _handler(deps, by_name, page, cache, demo=demo),
                 name=f"screen.{page.method}.n{n}",
             )
             for n, page in enumerate(PAGES)
         ),
-    ]
-    # The trade door has the same prefix and its own not-found responses.
-    lost = PageRoute(
-        method="GET", path="/app/{tail:(?!trade(/|$)).*}", show=_no_such_page, owner=False
-    )
-    handle = _handler(deps, operation_by_name, lost, cache, demo=demo)
-    return [
-        *routes_found,
-        web.route("*", session_guard.HOME, handle, name="screen.lost.home"),
-        web.route("*", lost.path, handle, name="screen.lost"),
+        web.route("*", session_guard.HOME, handle_lost, name="screen.lost.home"),
+        web.route("*", lost.path, handle_lost, name="screen.lost"),
     ]
 
 
@@ -98,14 +101,14 @@ _PATHS: Final = tuple((re.compile(_PART.sub("[^/]+", page.path)), page.method) f
 async def _no_such_page(visit: PageRequest) -> web.Response:
     """The response where no route matches: no such page, or no such method of it."""
     method, path = visit.request.method, visit.request.path
-    allowed = {allowed for shape, allowed in _PATHS if shape.fullmatch(path)}
+    allowed: set[str] = {allowed for shape, allowed in _PATHS if shape.fullmatch(path)}
     if method in READING or not allowed:
         raise Refused(refusal("not_found", what="page"))
     refused = refusal("method_not_allowed", method=method)
     response = _refused(visit, refused.kind.status, refused.as_json(visit.caller.role))
-    response.headers["Allow"] = ", ".join(
-        sorted(allowed | (READING if "GET" in allowed else set()))
-    )
+    if "GET" in allowed:
+        allowed |= READING
+    response.headers["Allow"] = ", ".join(sorted(allowed))
     return response
 
 
@@ -118,21 +121,20 @@ def _handler(
     demo: bool,
 ) -> _Answering:
     async def handle(request: web.Request) -> web.Response:
-        address = session_guard.where_from(deps, request)
         visit = PageRequest(
             request=request,
             deps=deps,
+            operations=operations,
             caller=ANONYMOUS,
             token="",
-            run=OperationClient(
-                deps=deps, operations=operations, caller=ANONYMOUS, address=address
-            ),
+            address=session_guard.where_from(deps, request),
             now=deps.clock.now(),
             form=MultiDict(),
             demo=demo,
         )
         try:
-            visit = await _with_caller(visit)
+            caller, token = await session_guard.caller_of(deps, request, visit.address)
+            visit = replace(visit, caller=caller, token=token)
             return await _respond(page, visit, cache)
         except OperationRefused as stopped:
             return _refused(visit, stopped.status, stopped.block)
@@ -144,15 +146,12 @@ def _handler(
                 log.exception("screen %s failed", page.path)
                 refused = Refused(refusal("internal"))
             reply = refused_reply(refused, visit.now, visit.caller.role)
-            return _refused(visit, reply.status, reply.body, reply.headers)
+            response = _refused(visit, reply.status, reply.body)
+            if "Retry-After" in reply.headers:
+                response.headers["Retry-After"] = reply.headers["Retry-After"]
+            return response
 
     return handle
-
-
-async def _with_caller(visit: PageRequest) -> PageRequest:
-    """The visit with the caller of its session cookie."""
-    caller, token = await session_guard.caller_of(visit.deps, visit.request, visit.run.address)
-    return replace(visit, caller=caller, token=token, run=replace(visit.run, caller=caller))
 
 
 async def _respond(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
@@ -167,11 +166,17 @@ async def _respond(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -
     elif (
         is_anonymous and request.method in READING and session_guard.arrives_from_elsewhere(request)
     ):
-        return visit.show("arriving.html", arriving.ArrivingView())
+        # It loads itself again, so that the session cookie is sent: the owner is not known yet.
+        return visit.show("arriving.html", None)
     if page.owner and is_anonymous:
         return _to_sign_in(page, visit)
     if page.method == "POST":
-        return await page.show(visit)
+        try:
+            return await page.show(visit)
+        except OperationRefused as refused:
+            if page.refused is None:
+                raise
+            return await page.refused(visit, refused)
     # A page that refreshes itself sends the version it has.
     with one_read_per_vault(cache, use_cached="If-None-Match" in request.headers):
         return await page.show(visit)
@@ -181,24 +186,19 @@ def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
     """Redirect to sign-in and back. A form sent without a session is dropped, and the page says
     so.
     """
-    over = session_guard.cookie_name(visit.deps.config.base_url) in visit.request.cookies
     if page.method == "GET":
         next_page = quote(visit.request.path_qs, safe="/")
+        over = session_guard.cookie_name(visit.deps.config.base_url) in visit.request.cookies
         ended = "&ended=1" if over else ""
         return visit.go(f"/app/sign-in?next={next_page}{ended}")
     back = session_guard.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
-    view = sign_in.view(back, ended=True, sent=True, base_url=visit.deps.config.base_url)
-    return visit.show("sign_in.html", view, status=401)
+    return session.show_signing_in(visit, back, ended=True, sent=True)
 
 
-def _refused(
-    visit: PageRequest,
-    status: int,
-    block: Mapping[str, object],
-    extra: Mapping[str, str] | None = None,
-) -> web.Response:
-    view = refused_view.view(block, visit.request.match_info.get("id"))
-    response = visit.show("refused.html", view, status=status)
-    if extra and "Retry-After" in extra:
-        response.headers["Retry-After"] = extra["Retry-After"]
-    return response
+def _refused(visit: PageRequest, status: int, block: Mapping[str, object]) -> web.Response:
+    """A refusal as a page, with the way back to the mandate that it is about."""
+    public_id = visit.request.match_info.get("id")
+    is_found = block["error"] != "not_found" and public_id is not None
+    back = f"/app/mandates/{public_id}" if is_found else "/app"
+    view = Record(refusal=refusals.view(block, public_id), back=back)
+    return visit.show("refused.html", view, status=status)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from gettext import NullTranslations
 from typing import Any, Final
 
@@ -13,7 +14,8 @@ from app import assets
 from app.fragments import FragmentCache
 from app.replies import Record
 from app.translated import TranslatedEnvironment
-from app.words import addresses, hall, money, policy, times, untrusted_text
+from app.words import addresses, clauses, hall, money, policy, status, times, untrusted_text
+from app.words.text import word
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
 
@@ -58,10 +60,13 @@ ENV.filters.update(
     quoted=untrusted_text.quote_untrusted,
     agent_label=untrusted_text.agent_label,
     plain=untrusted_text.plain,
-    policy_field=policy.field,
+    policy_field=partial(word, table=policy.FIELDS),
     policy_side=policy.side,
-    hall_status=hall.status,
-    rank_need=hall.need,
+    hall_status=partial(word, table=hall.STATUS),
+    rank_need=partial(word, table=hall.NEEDS),
+    mandate_pill=status.pill,
+    allowed_calls=clauses.allowed_calls,
+    inactive=clauses.inactive,
 )
 
 

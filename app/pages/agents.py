@@ -1,23 +1,42 @@
-"""The agent console: registering, keys, policy."""
+"""The agent console: registering agents; one agent with its keys, policy and balances."""
 
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from aiohttp import web
 
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
+from app.components import refusal as refusals
+from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
 from app.replies import Json, Record
-from app.views import agents
-from app.views.agents import NUMBERS
-from app.views.components import refusal as refusals
+from app.words.policy import FIELDS
+from app.words.status import Pill
+from app.words.steps import SOURCES, TITLES
+from app.words.text import _
 from domain.agents.policy import JSON_FIELDS
 from domain.refusals import Refused, invalid, refusal
 
-WHOLE: Final = frozenset(NUMBERS) - {"per_tx_cap_usdc", "total_cap_usdc"}
+WHOLE: Final = ("credit_budget_daily", "min_net_bps", "max_cost_bps", "slippage_bps")
+NUMBERS: Final = ("per_tx_cap_usdc", "total_cap_usdc", *WHOLE)
+HINTS: Final[Mapping[str, str]] = {
+    "per_tx_cap_usdc": _("binds where it is stricter than a mandate"),
+    "total_cap_usdc": _("of all its money at once"),
+    "credit_budget_daily": _("empty: no budget of its own"),
+    "auto_vs_approval": _("allow_overdraft: true lets a report go below what is idle"),
+}
+TAKES: Final[Mapping[bool, Pill]] = {
+    True: Pill("good", _("Takes mandates")),
+    False: Pill("calm", _("Takes no mandates")),
+}
+SAID: Final[Mapping[str, str]] = {
+    "move": _("Moved"),
+    "resolve": _("Result"),
+    "withdraw": _("Taken out"),
+    "deposit": _("Put in"),
+    "signed": _("Terms signed"),
+}
 
 
 async def show_agents(visit: PageRequest) -> web.Response:
@@ -34,13 +53,23 @@ async def register(visit: PageRequest) -> web.Response:
     """Register an agent; its key is on this answer and nowhere else."""
     name, address = visit.field("name") or "", visit.field("address")
     try:
-        response = await visit.run_once("owner_agent_register", name=name, address=address)
+        made = await visit.run_once("owner_agent_register", name=name, address=address)
     except OperationRefused as refused:
-        problem = refusals.view(refused.block, None)
+        problem = refusals.view(refused.block)
         typed = Record(await _agents_view(visit), problem=problem, name=name, address=address or "")
         return visit.show("agents.html", typed, status=refused.status)
-    key = agents.new_key(response["agent_id"], response, name, visit.deps.config.base_url)
+    key = _new_key(visit, made["agent_id"], made, name)
     return visit.show("agents.html", Record(await _agents_view(visit), new=key))
+
+
+def _new_key(visit: PageRequest, agent_id: str, raw: Json, name: str) -> Record:
+    """A key as it is shown once, None where its form came again, with how an agent's host takes it;
+    `raw`: the operation's.
+    """
+    headers = {"X-Service-User-Key": raw["key"]}
+    server = {"url": f"{visit.deps.config.base_url}/mcp", "headers": headers}
+    snippet = json.dumps({"mcpServers": {"wallet": server}}, indent=2)
+    return Record(agent_id=agent_id, name=name, key=raw["key"], snippet=snippet)
 
 
 async def show_agent(visit: PageRequest) -> web.Response:
@@ -51,12 +80,24 @@ async def show_agent(visit: PageRequest) -> web.Response:
 async def _agent_view(visit: PageRequest) -> Record:
     agent_id = visit.path_part("agent")
     feed = await visit.run("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
-    return agents.view(
-        await _row(visit, agent_id),
-        await visit.run("agent_policy", agent_id=agent_id),
-        await visit.run("agent_balances", agent_id=agent_id),
-        await visit.run("agent_offers", agent_id=agent_id, limit=20),
-        feed,
+    agent = await _row(visit, agent_id)
+    policy = await visit.run("agent_policy", agent_id=agent_id)
+    balances = await visit.run("agent_balances", agent_id=agent_id)
+    offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
+    values = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
+    return Record(
+        agent=agent,
+        status=TAKES[agent["accepts_mandates"]],
+        accepts=policy["accepts_mandates"],
+        changes=policy["changes"],
+        numbers=_settings(NUMBERS, values),
+        texts=_settings(JSON_FIELDS, values),
+        balances=balances["balances"],
+        offers=offers["items"],
+        feed=tuple(map(_feed_entry, feed["items"])),
+        older=feed["next_cursor"],
+        new=None,
+        problem=None,
     )
 
 
@@ -73,15 +114,51 @@ async def _row(visit: PageRequest, agent_id: str) -> Json:
             raise Refused(refusal("not_found", what="agent"))
 
 
+def _typed(name: str, value: Any) -> str:
+    """A value of the policy as it is typed."""
+    if value is None:
+        return ""
+    whole = isinstance(value, str | int) and name in NUMBERS
+    return str(value) if whole else json.dumps(value, ensure_ascii=False)
+
+
+def _settings(names: Iterable[str], values: Mapping[str, str]) -> tuple[Record, ...]:
+    return tuple(
+        Record(name=n, label=FIELDS[n], hint=HINTS.get(n, ""), value=values.get(n, ""))
+        for n in names
+    )
+
+
+def _feed_entry(item: Json) -> Record:
+    if item["type"] == "balance":
+        text = _("{asset} on chain {chain}: {state}, {cause}").format(
+            asset=item["asset"],
+            chain=item["chain_id"],
+            state=item["state"].replace("_", " "),
+            cause=item["ref_kind"].replace("_", " "),
+        )
+        return Record(at=item["at"], title=_("Balance"), text=text, amount=item["delta"], href=None)
+    row = item["event"]
+    kind, by = row["kind"], row["reported_by"]
+    prepaid_cost = item["type"] == "paid_read"
+    return Record(
+        at=item["at"],
+        title=TITLES["paid_read"] if prepaid_cost else SAID.get(kind) or TITLES.get(kind, kind),
+        text=_("reported by the agent") if by == "agent" else SOURCES[by],
+        amount=row["amount_usdc"],
+        href=f"/app/mandates/{item['public_id']}",
+    )
+
+
 async def add_key(visit: PageRequest) -> web.Response:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
     agent_id = visit.path_part("agent")
     try:
-        response = await visit.run_once("owner_agent_key_add", agent_id=agent_id)
+        made = await visit.run_once("owner_agent_key_add", agent_id=agent_id)
     except OperationRefused as refused:
         return await _show_refusal(visit, refused)
     view = await _agent_view(visit)
-    key = agents.new_key(agent_id, response, view["agent"]["name"], visit.deps.config.base_url)
+    key = _new_key(visit, agent_id, made, view["agent"]["name"])
     return visit.show("agent.html", Record(view, new=key))
 
 
@@ -95,47 +172,53 @@ async def revoke_key(visit: PageRequest) -> web.Response:
 async def write_policy(visit: PageRequest) -> web.Response:
     """Replace the whole policy; an unchanged save writes nothing."""
     agent_id = visit.path_part("agent")
-    try:
-        fields = _fields(visit)
-        await visit.run("owner_agent_policy_put", agent_id=agent_id, **fields)
-    except OperationRefused as refused:
-        return await _show_refusal(visit, refused)
+    await visit.run("owner_agent_policy_put", agent_id=agent_id, **dict(_fields(visit)))
     return visit.go(f"/app/agents/{agent_id}#policy")
 
 
 async def _show_refusal(visit: PageRequest, refused: OperationRefused) -> web.Response:
-    view = agents.refused(await _agent_view(visit), visit.form, refused.block)
+    """The console after a refusal: what was typed stays."""
+    view = Record(
+        await _agent_view(visit),
+        numbers=_settings(NUMBERS, visit.form),
+        texts=_settings(JSON_FIELDS, visit.form),
+        accepts="accepts_mandates" in visit.form,
+        problem=refusals.view(refused.block),
+    )
     return visit.show("agent.html", view, status=refused.status)
 
 
-def _fields(visit: PageRequest) -> Json:
-    """The form as the operation takes it. Errors: NotDone naming the field that cannot be read."""
-    fields: dict[str, object] = {"accepts_mandates": "accepts_mandates" in visit.form}
+def _fields(visit: PageRequest) -> Iterator[tuple[str, object]]:
+    """The form as the operation takes it. Errors: OperationRefused naming the field that cannot be
+    read.
+    """
+    yield "accepts_mandates", "accepts_mandates" in visit.form
     for name in (*NUMBERS, *JSON_FIELDS):
         typed = visit.field(name)
         if typed is None:
             continue
         try:
-            fields[name] = json.loads(typed) if name in JSON_FIELDS else _number(name, typed)
+            yield name, _read(name, typed)
         except (ValueError, RecursionError):
             problem = "JSON is needed" if name in JSON_FIELDS else "a whole number is needed"
             raise OperationRefused(400, invalid(name, problem).refusal.as_json("owner")) from None
-    return fields
 
 
-def _number(name: str, typed: str) -> int | str:
+def _read(name: str, typed: str) -> Any:
+    if name in JSON_FIELDS:
+        return json.loads(typed)
     if name not in WHOLE:
         return typed
-    if not (typed.isascii() and typed.isdigit() and len(typed) < 17):
+    if (number := whole_number(typed)) is None:
         raise ValueError(name)
-    return int(typed)
+    return number
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/agents", show=show_agents),
-    PageRoute(method="POST", path="/app/agents", show=register),
-    PageRoute(method="GET", path="/app/agents/{agent}", show=show_agent),
-    PageRoute(method="POST", path="/app/agents/{agent}/keys", show=add_key),
-    PageRoute(method="POST", path="/app/agents/{agent}/keys/{key}/revoke", show=revoke_key),
-    PageRoute(method="POST", path="/app/agents/{agent}/policy", show=write_policy),
+    PageRoute("GET", "/app/agents", show_agents),
+    PageRoute("POST", "/app/agents", register),
+    PageRoute("GET", "/app/agents/{agent}", show_agent),
+    PageRoute("POST", "/app/agents/{agent}/keys", add_key),
+    PageRoute("POST", "/app/agents/{agent}/keys/{key}/revoke", revoke_key),
+    PageRoute("POST", "/app/agents/{agent}/policy", write_policy, refused=_show_refusal),
 )

@@ -1,56 +1,86 @@
-"""Paper books."""
+"""Paper books: how many were opened, what each came to, and one of them whole."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from aiohttp import web
 
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
-from app.replies import Record
-from app.views import books
-from app.views.components import refusal
+from app.components import refusal
+from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.pages.order import order_title
+from app.replies import Json, Record
+from app.words import money
+from app.words.orders import STATUS
+from app.words.untrusted_text import with_name
 
 HERE: Final = "/app/books"
+POINTS_SHOWN: Final = 60
 
 
 async def show_books(visit: PageRequest) -> web.Response:
     """Every book, and how many were ever opened."""
-    return visit.show("books.html", await _books_view(visit))
+    return visit.show("books.html", await _view(visit))
 
 
-async def _books_view(visit: PageRequest) -> Record:
+async def _view(visit: PageRequest) -> Record:
+    """All books; `name` and `start` are what was typed."""
     agents = await visit.run("owner_agents", limit=200)
-    return books.view(await visit.run("own_paper_books"), agents)
+    raw = await visit.run("own_paper_books")
+    books = tuple(_book(b, _names(agents)) for b in raw["books"])
+    return Record(raw, books=books, agents=agents["items"], problem=None, name="", start="")
+
+
+def _names(agents: Json) -> dict[str, str]:
+    return {a["agent_id"]: a["name"] for a in agents["items"]}
+
+
+def _book(raw: Json, names: Mapping[str, str]) -> Record:
+    """A paper book; every figure is an estimate. None: a mark price is missing."""
+    net = money.less(raw["equity_usdc"], raw["start_usdc"])
+    return Record(
+        raw,
+        agent=with_name(raw["agent_id"], names) if raw["agent_id"] else None,
+        net=net,
+        returned=money.share(net, raw["start_usdc"]),
+        depth=money.share_percent(raw["model"]["depth_share"]),
+    )
 
 
 async def open_book(visit: PageRequest) -> web.Response:
     """Open one more; it is never edited, reset or closed."""
-    name, start = visit.field("name") or "", visit.field("start_usdc")
-    try:
-        response = await visit.run_once(
-            "own_paper_book_open", name=name, start_usdc=start, agent_id=visit.field("agent")
-        )
-    except OperationRefused as refused:
-        problem = refusal.view(refused.block, None)
-        view = Record(await _books_view(visit), problem=problem, name=name, start=start or "")
-        return visit.show("books.html", view, status=refused.status)
+    name, start, agent = visit.field("name") or "", visit.field("start_usdc"), visit.field("agent")
+    response = await visit.run_once(
+        "own_paper_book_open", name=name, start_usdc=start, agent_id=agent
+    )
     return visit.go(f"{HERE}/{response['book']}")
+
+
+async def _show_refused(visit: PageRequest, refused: OperationRefused) -> web.Response:
+    name, start = visit.field("name") or "", visit.field("start_usdc") or ""
+    problem = refusal.view(refused.block)
+    view = Record(await _view(visit), problem=problem, name=name, start=start)
+    return visit.show("books.html", view, status=refused.status)
 
 
 async def show_book(visit: PageRequest) -> web.Response:
     """One book with its positions, orders and worth."""
-    response = await visit.run(
-        "own_paper_book", book=visit.path_part("book"), cursor=visit.query("cursor")
-    )
+    book, cursor = visit.path_part("book"), visit.query("cursor")
+    raw = await visit.run("own_paper_book", book=book, cursor=cursor)
     agents = await visit.run("owner_agents", limit=200)
-    return visit.show("book.html", books.book_view(response, agents))
+    placed = tuple(map(_placed_order, raw["orders"]["items"]))
+    points = raw["equity"][-POINTS_SHOWN:]
+    return visit.show("book.html", Record(_book(raw, _names(agents)), placed=placed, points=points))
+
+
+def _placed_order(row: Json) -> Record:
+    price, pill = row["avg_px"] or row["limit_px"], STATUS[row["status"]][0]
+    return Record(row, title=order_title(row), price=price, pill=pill)
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=show_books),
-    PageRoute(method="POST", path=HERE, show=open_book),
-    PageRoute(method="GET", path=f"{HERE}/{{book}}", show=show_book),
+    PageRoute("GET", HERE, show_books),
+    PageRoute("POST", HERE, open_book, refused=_show_refused),
+    PageRoute("GET", f"{HERE}/{{book}}", show_book),
 )

@@ -1,89 +1,99 @@
-"""An owner's mandates: the list, one of them, its record and its held actions."""
+"""An owner's mandates: what waits for the owner, a card each, and the whole record of one."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from aiohttp import web
 
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
-from app.views import approval, mandate, mandates, record
+from app.components import asks
+from app.page_context import PageRequest, PageRoute
+from app.replies import Json, Record
+from app.words import times
+from app.words.steps import lines
+from app.words.text import _
+from app.words.untrusted_text import agent_of
 
 A_PAGE: Final = 50
 
 
 async def show_mandates(visit: PageRequest) -> web.Response:
-    """Pending approvals, and a card for each mandate."""
+    """What only the owner can do, and a card for each mandate."""
     rows = await visit.run("mandate_list", cursor=visit.query("cursor"))
     approvals = await visit.run(
         "owner_approvals", status="pending", cursor=visit.query("waiting"), limit=A_PAGE
     )
-    return visit.show("mandates.html", mandates.view(rows, approvals, visit.now))
+    pending = (*_asked(approvals, visit.now), *_to_do(rows))
+    view = Record(rows, pending=pending, more=approvals["next_cursor"])
+    return visit.show("mandates.html", view)
 
 
-async def show_mandate(visit: PageRequest) -> web.Response:
-    """One mandate; a draft is still to be read and signed."""
-    public_id = visit.path_part("id")
-    read = await visit.run("mandate_get", public_id=public_id)
-    if read["mandate"]["status"] == "draft":
-        return visit.go(mandates.draft_page(read["mandate"]))
-    series = await visit.run("mandate_series", public_id=public_id)
-    pending = await visit.run("mandate_approvals", public_id=public_id, status="pending")
-    view = mandate.view(read, series, pending, visit.now)
-    return visit.show("mandate.html", view, chain_id=read["mandate"]["chain_id"])
+def _asked(approvals: Json, now: datetime) -> Iterator[Record]:
+    for item in approvals["items"]:
+        yield Record(
+            agent=agent_of(item),
+            asks=item["approve_amount_usdc"],
+            href=asks.page_of(item),
+            ends=times.distance(item["expires_at"], now),
+        )
+
+
+def draft_page(mandate: Json) -> str:
+    """The page on which a draft continues: terms that are unclear, or name no agent, cannot be
+    signed.
+    """
+    unnamed = mandate["agent_id"] is None and not mandate["open_board"]
+    if unnamed or mandate["needs_review"]:
+        return f"/app/start?draft={mandate['public_id']}"
+    return f"/app/mandates/{mandate['public_id']}/review"
+
+
+def _to_do(rows: Json) -> Iterator[Record]:
+    """The tasks that mandates wait for, apart from approvals."""
+    for row in rows["items"]:
+        mandate, status = row["mandate"], row["progress"]["status"]
+        href, text = f"/app/mandates/{row['public_id']}", ""
+        if status == "draft":
+            href = draft_page(mandate)
+            if href.startswith("/app/start"):
+                text = _("A draft: choose who is to act")
+            elif mandate["proposed_by_agent_id"] is not None:
+                text = _("Your agent proposes terms")
+            else:
+                text = _("A draft waits for your signature")
+        elif status == "signed":
+            bare = mandate["vault_address"] is None
+            text = (
+                _("Signed: create its vault") if bare else _("The vault stands: put the money in")
+            )
+            href += "/create" if bare else "/fund"
+        elif status == "ended":
+            text = _("Ended: close what is open and take your money back")
+        if text:
+            yield Record(agent=agent_of(mandate), asks=None, text=text, href=href)
 
 
 async def show_record(visit: PageRequest) -> web.Response:
     """All steps, a page at a time; the rows as they are stored behind "as stored"."""
-    public_id, cursor = visit.path_part("id"), visit.query("cursor")
-    stored = visit.query("as") == "stored"
+    public_id, stored = visit.path_part("id"), visit.query("as") == "stored"
     name = "mandate_events" if stored else "mandate_steps"
-    rows = await visit.run(name, public_id=public_id, cursor=cursor)
+    page = await visit.run(name, public_id=public_id, cursor=visit.query("cursor"))
     head = await visit.run("mandate_get", public_id=public_id, parts="mandate,progress")
-    view = record.view(head, rows, stored=stored)
+    rows = page["items"] if stored else ()
+    view = Record(
+        head,
+        lines=() if stored else lines(page["items"]),
+        rows=tuple(Record(r, text=json.dumps(r, indent=1, ensure_ascii=True)) for r in rows),
+        stored=stored,
+        older=page["next_cursor"],
+    )
     return visit.show("record.html", view, chain_id=head["mandate"]["chain_id"])
 
 
-async def show_approval(visit: PageRequest) -> web.Response:
-    """One held action, looked at again as things stand now."""
-    view, chain_id = await _load_approval(visit)
-    return visit.show("approval.html", view, chain_id=chain_id)
-
-
-async def _load_approval(visit: PageRequest) -> tuple[approval.ApprovalView, int]:
-    """The action and the chain on which its vault is."""
-    public_id, approval_id = visit.path_part("id"), visit.path_part("approval")
-    parts = "mandate,progress,limits,clauses"
-    read = await visit.run("mandate_get", public_id=public_id, parts=parts)
-    fresh = await visit.run("mandate_approval", public_id=public_id, approval_id=approval_id)
-    return approval.view(fresh, read, visit.now), int(read["mandate"]["chain_id"])
-
-
-async def decide(visit: PageRequest) -> web.Response:
-    """Approve or decline; where the vault keeps approvals, approving asks the wallet first."""
-    public_id, approval_id = visit.path_part("id"), visit.path_part("approval")
-    try:
-        await visit.run(
-            "owner_approval_decide",
-            public_id=public_id,
-            approval_id=approval_id,
-            decision=visit.field("decision") or "",
-            note=visit.field("note"),
-            signature=visit.field("signature"),
-        )
-    except OperationRefused as refused:
-        view, chain_id = await _load_approval(visit)
-        view = approval.with_refusal(view, refused.block, note=visit.field("note") or "")
-        return visit.show("approval.html", view, status=refused.status, chain_id=chain_id)
-    return visit.go(f"/app/mandates/{public_id}#record")
-
-
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/mandates", show=show_mandates),
-    PageRoute(method="GET", path="/app/mandates/{id}", show=show_mandate),
-    PageRoute(method="GET", path="/app/mandates/{id}/record", show=show_record),
-    PageRoute(method="GET", path="/app/mandates/{id}/approvals/{approval}", show=show_approval),
-    PageRoute(method="POST", path="/app/mandates/{id}/approvals/{approval}", show=decide),
+    PageRoute("GET", "/app/mandates", show_mandates),
+    PageRoute("GET", "/app/mandates/{id}/record", show_record),
 )

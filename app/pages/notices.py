@@ -1,16 +1,20 @@
-"""Notices: what asks for a look now, and webhooks."""
+"""Notices: open items for the owner, and the webhooks that report them elsewhere."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from aiohttp import web
 
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
-from app.replies import Json, Record
-from app.views import notices
+from app.components import asks
+from app.components import refusal as refusals
+from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.replies import Json, Record, pick
+from app.words import notices
+from app.words.status import DELIVERIES
+from app.words.untrusted_text import agent_of
 from domain.refusals import Refused, refusal
 
 HERE: Final = "/app/notices"
@@ -22,54 +26,109 @@ async def show_notices(visit: PageRequest) -> web.Response:
 
 
 async def _view(visit: PageRequest) -> Record:
-    pending = await visit.run("order_pending")
-    under_way = await visit.run("order_under_way")
-    return notices.view(
-        await visit.run("owner_approvals", status="pending", limit=200),
-        await visit.run("mandate_list"),
-        [*pending["orders"], *under_way["orders"]],
-        await visit.run("owner_webhooks"),
+    orders = [await visit.run(name) for name in ("order_pending", "order_under_way")]
+    approvals = await visit.run("owner_approvals", status="pending", limit=200)
+    mandates = await visit.run("mandate_list")
+    hooks = await visit.run("owner_webhooks")
+    return Record(
+        now=(
+            *_asks(approvals["items"]),
+            *_orders(row for page in orders for row in page["orders"]),
+            *_mandates(mandates["items"]),
+        ),
+        more=approvals["next_cursor"] is not None or mandates["next_cursor"] is not None,
         sends=visit.deps.webhooks is not None,
+        hooks=tuple(map(_webhook, hooks["items"])),
+        kinds=_kinds(()),
+        url="",
+        new=None,
+        problem=None,
     )
+
+
+def _open(id: str, announcement: str, href: str, agent: Record | None = None) -> Record:
+    """An item for the owner; `announcement` is the service's own sentence about it."""
+    return Record(id=id, announcement=announcement, href=href, agent=agent)
+
+
+def _asks(items: Iterable[Json]) -> Iterator[Record]:
+    for item in items:
+        announcement = notices.approval_notice(item["approve_amount_usdc"])
+        yield _open(item["approval_id"], announcement, asks.page_of(item), agent_of(item))
+
+
+def _mandates(rows: Iterable[Json]) -> Iterator[Record]:
+    for row in rows:
+        announcement, public_id = notices.mandate_notice(row), row["public_id"]
+        # What is over is told where it ends, and asks for nothing afterwards.
+        if announcement and row["progress"]["status"] != "settled":
+            agent = agent_of(row["mandate"])
+            yield _open(public_id, announcement, f"/app/mandates/{public_id}", agent)
+
+
+def _orders(rows: Iterable[Json]) -> Iterator[Record]:
+    for row in rows:
+        if announcement := notices.order_notice(row):
+            yield _open(row["order_id"], announcement, f"/app/orders/{row['order_id']}")
+
+
+def _webhook(raw: Json) -> Record:
+    """A webhook without its secret; `kinds` is empty where it is told everything."""
+    kinds = tuple(notices.KINDS[k] for k in raw["events"])
+    return Record(pick(raw, "webhook_id", "url", "failing", "created_at"), kinds=kinds)
+
+
+def _kinds(chosen: Iterable[str]) -> tuple[Record, ...]:
+    """The boxes of the form."""
+    names = set(chosen)
+    return tuple(Record(name=n, text=t, chosen=n in names) for n, t in notices.KINDS.items())
 
 
 async def create(visit: PageRequest) -> web.Response:
     """Make a webhook; its secret is on this answer and nowhere else."""
     url, events = visit.field("url") or "", [str(e) for e in visit.form.getall("events", [])]
     try:
-        response = await visit.run_once("owner_webhook_create", url=url, events=events)
+        made = await visit.run_once("owner_webhook_create", url=url, events=events)
     except OperationRefused as refused:
-        view = notices.refused(await _view(visit), refused.block, url, events)
+        problem = refusals.view(refused.block)
+        view = Record(await _view(visit), problem=problem, url=url, kinds=_kinds(events))
         return visit.show("notices.html", view, status=refused.status)
-    return visit.show("notices.html", Record(await _view(visit), new=response))
+    return visit.show("notices.html", Record(await _view(visit), new=made))
 
 
 async def show_webhook(visit: PageRequest) -> web.Response:
     """One webhook with its deliveries."""
-    return visit.show("notice.html", await _webhook_view(visit))
+    return await _show_webhook(visit)
 
 
-async def _webhook_view(visit: PageRequest) -> Record:
-    webhook_id = visit.path_part("hook")
-    webhook = await _row(visit, webhook_id)
-    page = await visit.run(
-        "owner_webhook_deliveries", webhook_id=webhook_id, cursor=visit.query("cursor")
+async def _show_webhook(visit: PageRequest, new: Record | None = None) -> web.Response:
+    webhook_id, cursor = visit.path_part("hook"), visit.query("cursor")
+    hooks = await visit.run("owner_webhooks")
+    hook = next((h for h in hooks["items"] if h["webhook_id"] == webhook_id), None)
+    if hook is None:
+        raise Refused(refusal("not_found", what="webhook"))
+    page = await visit.run("owner_webhook_deliveries", webhook_id=webhook_id, cursor=cursor)
+    deliveries = tuple(map(_delivery, page["items"]))
+    view = Record(hook=hook, deliveries=deliveries, older=page["next_cursor"], new=new)
+    return visit.show("notice.html", view)
+
+
+def _delivery(raw: Json) -> Record:
+    """One notice and its delivery."""
+    return Record(
+        raw,
+        pill=DELIVERIES[raw["status"]],
+        text=notices.KINDS[raw["event"]],
+        fault=(raw["fault"] or "").replace("_", " "),
+        body=json.dumps(json.loads(raw["body"]), indent=1, ensure_ascii=False),
     )
-    return notices.webhook_view(webhook, page)
-
-
-async def _row(visit: PageRequest, webhook_id: str) -> Json:
-    """The webhook in the list of the owner's own; there are few. Errors: `not_found`."""
-    for row in (await visit.run("owner_webhooks"))["items"]:
-        if row["webhook_id"] == webhook_id:
-            return Record(row)
-    raise Refused(refusal("not_found", what="webhook"))
 
 
 async def rotate(visit: PageRequest) -> web.Response:
     """The next secret, on this answer and nowhere else; the one before signs too for a day."""
-    response = await visit.run_once("owner_webhook_rotate", webhook_id=visit.path_part("hook"))
-    return visit.show("notice.html", Record(await _webhook_view(visit), new=response))
+    webhook_id = visit.path_part("hook")
+    new = await visit.run_once("owner_webhook_rotate", webhook_id=webhook_id)
+    return await _show_webhook(visit, new)
 
 
 async def remove(visit: PageRequest) -> web.Response:
@@ -79,9 +138,9 @@ async def remove(visit: PageRequest) -> web.Response:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=show_notices),
-    PageRoute(method="POST", path=HERE, show=create),
-    PageRoute(method="GET", path=f"{HERE}/{{hook}}", show=show_webhook),
-    PageRoute(method="POST", path=f"{HERE}/{{hook}}/rotate", show=rotate),
-    PageRoute(method="POST", path=f"{HERE}/{{hook}}/remove", show=remove),
+    PageRoute("GET", HERE, show_notices),
+    PageRoute("POST", HERE, create),
+    PageRoute("GET", f"{HERE}/{{hook}}", show_webhook),
+    PageRoute("POST", f"{HERE}/{{hook}}/rotate", rotate),
+    PageRoute("POST", f"{HERE}/{{hook}}/remove", remove),
 )

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from app import page_context, session_guard
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
+from app.components import refusal
+from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import mandates
-from app.views import front, sign_in
+from app.replies import Record
+from app.words import money
 from tools.dispatch.run import door_is_open
 from tools.model.operation import ANONYMOUS
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+TEXT: Final = """\
+Delegated-spending wallet
+
+A person gives an AI agent a bounded USDC budget and signs the terms once (EIP-712): so much per
+action, so much per day, down to a stop line, only at these places, until this date. A vault
+contract on chain holds the agent to them. The owner can pause, stop and leave at any time with
+their own wallet. This service keeps the record; it holds no funds and no keys.
+
+Owners
+  Start here, in a browser: {base}/app
+  What agents have done so far: {base}/app/hall
+
+Agents
+  {skill}
+  Tools over MCP: {base}/mcp (streamable HTTP), {base}/sse, or `wallet mcp` on stdio
+  Routes: {base}/openapi.json
+  Your key travels in the header X-Service-User-Key; your owner gives it to you.
+  No terms are yours until your owner has signed them and you have accepted them.
+
+Measured so far (as of {as_of})
+  agents {agents}, mandates working {mandates}, USDC at work {usdc}, actions recorded {actions}
+"""
+OPEN: Final = "Read how an agent starts, acts and recovers: {base}/wallet/skill.md"
+SHUT: Final = "The door for new agents is shut here at present; the operator opens it."
 
 
 async def home(visit: PageRequest) -> web.Response:
@@ -32,35 +59,61 @@ def _reads_text(request: web.Request) -> bool:
 
 
 async def front_text(visit: PageRequest) -> web.Response:
-    """The front page as plain text."""
-    view, door = await visit.run("hall_proof"), await door_is_open(visit.deps)
-    return page_context.text(front.plain(view, visit.deps.config.base_url, door=door), "text/plain")
+    """The front page as plain text, with the steps for an agent where the bot door is open."""
+    proof, base = await visit.run("hall_proof"), visit.deps.config.base_url
+    usdc = proof["usdc_working"]
+    plain = TEXT.format(
+        base=base,
+        skill=OPEN.format(base=base) if await door_is_open(visit.deps) else SHUT,
+        as_of=proof["as_of"],
+        agents=proof["agents"],
+        mandates=proof["mandates_working"],
+        usdc="not known yet" if usdc is None else money.sentence_amount(usdc),
+        actions=proof["actions_recorded"],
+    )
+    return page_context.text(plain, "text/plain")
+
+
+def show_signing_in(
+    visit: PageRequest,
+    next_page: str,
+    refused: OperationRefused | None = None,
+    *,
+    ended: bool = False,
+    sent: bool = False,
+) -> web.Response:
+    """The sign-in page. `ended`: a session was there and is over; `sent`: a form came without one,
+    which is a 401; `refused`: what became of the last attempt.
+    """
+    base_url = visit.deps.config.base_url
+    local = urlsplit(base_url).hostname in LOOPBACK
+    view = Record(
+        next=next_page,
+        ended=ended,
+        sent=sent,
+        unsafe=not (session_guard.is_secure(base_url) or local),
+        problem=refusal.view(refused.block) if refused else None,
+    )
+    status = refused.status if refused else 401 if sent else 200
+    return visit.show("sign_in.html", view, status=status)
 
 
 async def show_sign_in(visit: PageRequest) -> web.Response:
     """Choose a wallet and sign the service's text."""
-    view = sign_in.view(
-        session_guard.next_of(visit.query("next") or session_guard.HOME),
-        ended=visit.query("ended") is not None,
-        base_url=visit.deps.config.base_url,
-    )
-    return visit.show("sign_in.html", view)
+    next_page = session_guard.next_of(visit.query("next") or session_guard.HOME)
+    return show_signing_in(visit, next_page, ended=visit.query("ended") is not None)
 
 
 async def open_session(visit: PageRequest) -> web.Response:
     """Take the signed text, put the session into the cookie, and go on."""
-    next_page, base_url = (
-        session_guard.next_of(visit.form.get("next", "")),
-        visit.deps.config.base_url,
-    )
+    next_page = session_guard.next_of(visit.form.get("next", ""))
     message, signature = visit.form.get("message", ""), visit.field("signature") or ""
     try:
         session = await visit.run("auth_session_open", message=message, signature=signature)
     except OperationRefused as refused:
-        view = sign_in.view(next_page, ended=False, base_url=base_url, block=refused.block)
-        return visit.show("sign_in.html", view, status=refused.status)
+        return show_signing_in(visit, next_page, refused)
     response = visit.go(next_page)
-    session_guard.keep(response, base_url, session["token"])
+    session_guard.keep(response, visit.deps.config.base_url, session["token"])
     return response
 
 
@@ -75,9 +128,9 @@ async def sign_out(visit: PageRequest) -> web.Response:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app", show=home, owner=False),
-    PageRoute(method="GET", path="/app/front.txt", show=front_text, owner=False),
-    PageRoute(method="GET", path="/app/sign-in", show=show_sign_in, owner=False),
-    PageRoute(method="POST", path="/app/session", show=open_session, owner=False, token=False),
-    PageRoute(method="POST", path="/app/sign-out", show=sign_out, owner=False),
+    PageRoute("GET", "/app", home, owner=False),
+    PageRoute("GET", "/app/front.txt", front_text, owner=False),
+    PageRoute("GET", "/app/sign-in", show_sign_in, owner=False),
+    PageRoute("POST", "/app/session", open_session, owner=False, token=False),
+    PageRoute("POST", "/app/sign-out", sign_out, owner=False),
 )

@@ -1,20 +1,23 @@
-"""Reading the terms and signing them; throwing a draft away."""
+"""The review page: reading the terms and signing them; throwing a draft away."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Final
 
 from aiohttp import web
 
 from app import page_context
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
-from app.replies import Json
-from app.views import review
+from app.components import refusal
+from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.replies import Json, Record, pick
+from app.words.clauses import inactive
+from app.words.fields import FIELDS, plain_value
+from app.words.text import _
 
 PARTS: Final = "mandate,progress"
+ASKING: Final = 6
 
 
 async def show_review(visit: PageRequest) -> web.Response:
@@ -26,26 +29,61 @@ async def _show_review(visit: PageRequest, refused: OperationRefused | None = No
     public_id = visit.path_part("id")
     read = await visit.run("mandate_get", public_id=public_id, parts=PARTS)
     terms = await visit.run("owner_terms", public_id=public_id)
-    view = review.view(terms, read, None if refused is None else refused.block)
-    status = 200 if refused is None else refused.status
-    chain_id = read["mandate"]["chain_id"]
-    return visit.show("review.html", view, status=status, chain_id=chain_id)
+    m, clauses = read["mandate"], terms["clauses"]
+    markets = next(c for c in clauses if c["key"] == "markets")
+    view = Record(
+        m,
+        signed=m["status"] != "draft",
+        terms=terms,
+        unpromised=tuple(_unpromised(clauses)),
+        lines=tuple(_lines(terms["typed_data"], clauses)),
+        # What the browser checks and the wallet signs.
+        block=Record(
+            pick(terms, "typed_data", "digest"),
+            items=markets["params"]["items"],
+            public_id=public_id,
+        ),
+        problem=refusal.view(refused.block, public_id) if refused else None,
+    )
+    status = refused.status if refused else 200
+    return visit.show("review.html", view, status=status, chain_id=m["chain_id"])
+
+
+def _unpromised(clauses: tuple[Json, ...]) -> Iterator[str]:
+    yield _("That the agent earns anything.")
+    yield _("That the stop line holds when a market falls in one step, or cannot pay out.")
+    if any(c["n"] == ASKING and c["enforced_by"] != "Contract" for c in clauses):
+        yield _("Clause 6 against an agent that goes around this service: it is flagged, not held.")
+    later = _("Clause {n} for now: it is stored, and not active on this service.")
+    yield from (later.format(n=c["n"]) for c in clauses if inactive(c))
+
+
+def _lines(typed: Json, clauses: tuple[Json, ...]) -> Iterator[Record]:
+    """The signed values in their order: each as the wallet shows it, and what it means."""
+    for field in typed["types"]["MandateTerms"]:
+        name, raw = field["name"], str(typed["message"][field["name"]])
+        meaning, kind = FIELDS.get(name, ("", "text"))
+        yield Record(
+            name=name,
+            raw=raw,
+            kind=kind,
+            meaning=meaning,
+            meaning_text=plain_value(kind, raw),
+            clause=next((c["n"] for c in clauses if name in c["signed_fields"]), None),
+        )
 
 
 async def typed_data(visit: PageRequest) -> web.Response:
     """The typed data as a download, to hash elsewhere."""
     terms = await visit.run("owner_terms", public_id=visit.path_part("id"))
-    body: Json = {n: terms[n] for n in ("typed_data", "digest", "terms_version")}
+    body = pick(terms, "typed_data", "digest", "terms_version")
     return page_context.text(json.dumps(body, indent=1, ensure_ascii=False), "application/json")
 
 
 async def sign(visit: PageRequest) -> web.Response:
     """Submit the signature; a refusal is shown beside the current terms."""
-    public_id = visit.path_part("id")
-    try:
-        await visit.run("owner_sign", public_id=public_id, signature=visit.field("signature") or "")
-    except OperationRefused as refused:
-        return await _show_review(visit, refused)
+    public_id, signature = visit.path_part("id"), visit.field("signature") or ""
+    await visit.run("owner_sign", public_id=public_id, signature=signature)
     return visit.go(f"/app/mandates/{public_id}/create")
 
 
@@ -56,8 +94,8 @@ async def cancel(visit: PageRequest) -> web.Response:
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/mandates/{id}/review", show=show_review),
-    PageRoute(method="GET", path="/app/mandates/{id}/terms.json", show=typed_data),
-    PageRoute(method="POST", path="/app/mandates/{id}/sign", show=sign),
-    PageRoute(method="POST", path="/app/mandates/{id}/cancel", show=cancel),
+    PageRoute("GET", "/app/mandates/{id}/review", show_review),
+    PageRoute("GET", "/app/mandates/{id}/terms.json", typed_data),
+    PageRoute("POST", "/app/mandates/{id}/sign", sign, refused=_show_review),
+    PageRoute("POST", "/app/mandates/{id}/cancel", cancel),
 )

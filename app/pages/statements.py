@@ -1,42 +1,79 @@
-"""Weekly statements."""
+"""Weekly statements of one mandate, or of all; made to be printed."""
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from aiohttp import web
 
-from app.page import PageRoute
-from app.page_context import PageRequest
-from app.replies import Record
-from app.views import statement
+from app.components import meters
+from app.page_context import PageRequest, PageRoute
+from app.replies import Json, Record
+from app.words.steps import REFUSED, lines
+from app.words.text import _
+from domain.rules.rule_table import BY_CODE
 
 
 async def show_statement(visit: PageRequest) -> web.Response:
     """One mandate's week; the last full one where none is named."""
-    public_id = visit.path_part("id")
-    response = await visit.run(
-        "owner_statement",
-        public_id=public_id,
-        week=visit.query("week"),
-        cursor=visit.query("cursor"),
-    )
+    public_id, week, cursor = visit.path_part("id"), visit.query("week"), visit.query("cursor")
+    raw = await visit.run("owner_statement", public_id=public_id, week=week, cursor=cursor)
     head = await visit.run("mandate_get", public_id=public_id, parts="mandate")
-    view = statement.view(response, head, visit.now)
+    move, day = (raw["allowed_vs_used"][n] for n in ("largest_move", "busiest_day"))
+    note = day["day"] or _("nothing was spent")
+    view = Record(
+        raw,
+        mandate=head["mandate"],
+        week=_week(raw["period"], visit.now),
+        largest=meters.view(
+            _("Largest move"), move["used"], move["allowed"], _("clause 2"), warns=False
+        ),
+        busiest=meters.view(_("Busiest day"), day["used"], day["allowed"], note, warns=False),
+        breaches=tuple(map(_breach, raw["breaches"])),
+        lines=lines(raw["steps"]),
+    )
     return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
 
 
 async def show_all(visit: PageRequest) -> web.Response:
     """The week across all mandates."""
-    response = await visit.run(
-        "owner_statement_all", week=visit.query("week"), cursor=visit.query("cursor")
+    week, cursor = visit.query("week"), visit.query("cursor")
+    raw = await visit.run("owner_statement_all", week=week, cursor=cursor)
+    return visit.show("statements.html", Record(raw, week=_week(raw["period"], visit.now)))
+
+
+def _name(day: date) -> str:
+    year, week, _weekday = day.isocalendar()
+    return f"{year}-W{week:02d}"
+
+
+def _week(period: Json, now: datetime) -> Record:
+    """A week in UTC, from Monday to Sunday, and its neighbours; `later` is None where that week has
+    not begun.
+    """
+    monday, until = (datetime.fromisoformat(period[n]) for n in ("from", "until"))
+    last = until - timedelta(days=1)
+    return Record(
+        name=period["week"],
+        first=f"{monday.day} {monday:%b %Y}",
+        last=f"{last.day} {last:%b %Y}",
+        earlier=_name(monday - timedelta(days=7)),
+        later=_name(until) if until <= now else None,
     )
-    return visit.show(
-        "statements.html", Record(response, week=statement.week(response["period"], visit.now))
-    )
+
+
+def _breach(raw: Json) -> Record:
+    """A rule that was broken, or an attempt that was refused."""
+    code = raw["code"]
+    text = _(BY_CODE[code].broken) if code in BY_CODE else code
+    if code == "refused":
+        why = REFUSED.get(raw.get("reason") or "", _("outside the terms"))
+        text = _("Attempt refused: {why}").format(why=why)
+    return Record(raw, text=text)
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path="/app/mandates/{id}/statement", show=show_statement),
-    PageRoute(method="GET", path="/app/statement", show=show_all),
+    PageRoute("GET", "/app/mandates/{id}/statement", show_statement),
+    PageRoute("GET", "/app/statement", show_all),
 )

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
 from aiohttp import web
 
-from app.operations import OperationRefused
-from app.page import PageRoute
-from app.page_context import PageRequest
-from app.views import venue_account
+from app.components import refusal as refusals
+from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
+from app.replies import Record, pick
+from app.words.text import _
 from domain.refusals import Refused, refusal
 from domain.trading.venue_values import Network
 
 HERE: Final = "/app/own"
+STEPS: Final[Mapping[str, str]] = {
+    "link": _("Link the wallet that you trade with."),
+    "enable": _("Approve an order key."),
+    "verify": _("Ask the venue whether it knows your order key."),
+    "renew": _("Your order key ends soon. Approve a new one."),
+    "fund": _("Bring USDC to the venue: your account there is empty."),
+    "builder_fee": _("If you want to: approve the builder fee. It is never required."),
+}
 
 
 def venue_url(visit: PageRequest, network: Network) -> str:
@@ -35,12 +44,6 @@ def json_of(visit: PageRequest, name: str) -> Any:
         return None
 
 
-def parse_number(visit: PageRequest, name: str) -> int | None:
-    """A whole number of the form; None for what is none."""
-    typed = visit.field(name) or ""
-    return int(typed) if typed.isascii() and typed.isdigit() and len(typed) < 17 else None
-
-
 async def show_account(visit: PageRequest) -> web.Response:
     """The venue account page: linked wallets and approved keys."""
     return await _show(visit)
@@ -48,21 +51,53 @@ async def show_account(visit: PageRequest) -> web.Response:
 
 async def _show(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     view = await _view(visit)
-    if refused is not None:
-        view = venue_account.refused(view, refused.block)
-    return _answer(visit, view, 200 if refused is None else refused.status)
+    if refused is None:
+        return _answer(visit, view)
+    view = Record(view, problem=refusals.view(refused.block))
+    return _answer(visit, view, refused.status)
 
 
-def _answer(
-    visit: PageRequest, view: venue_account.VenueAccountView, status: int = 200
-) -> web.Response:
-    return visit.show("own.html", view, status=status, asks=(view.block["venue"],))
+def _answer(visit: PageRequest, view: Record, status: int = 200) -> web.Response:
+    return visit.show("own.html", view, status=status, asks=(view["block"]["venue"],))
 
 
-async def _view(visit: PageRequest) -> venue_account.VenueAccountView:
+async def _view(visit: PageRequest) -> Record:
+    """The account; in it `block` is what the page's script reads, None is "not known yet"."""
     status = await visit.run("own_status")
     terms, config = await visit.run("own_terms"), await visit.run("builder_fee_config")
-    return venue_account.view(status, terms, config, venue_url(visit, status["network"]))
+    key, keeper, offer = status["order_key"], status["keeper_key"], status["enable_keeper"]
+    keeper_name = keeper["name"] if keeper else offer["agent_name"] if offer else None
+    return Record(
+        status,
+        steps=tuple(STEPS.get(s["step"], s["text"]) for s in status["next"]),
+        terms=terms,
+        paragraphs=tuple(_paragraphs(terms["text_en"])),
+        fee=Record(config, **status["builder_fee"]) if config["configured"] else None,
+        block=Record(
+            pick(status, "network", "wallet"),
+            key=key["address"] if key else None,
+            keeper_name=keeper_name,
+            name=status["enable"]["agent_name"],
+            until=status["enable"]["max_valid_until"],
+            venue=venue_url(visit, status["network"]),
+            terms=terms["text_en"],
+            address=None,
+        ),
+        challenge=None,
+        problem=None,
+    )
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Numbered sentences, whatever the lines of the stored text are."""
+    paragraph = ""
+    for line in text.splitlines():
+        begins = line.partition(".")[0].isdigit() and line[:1] != " "
+        if begins and paragraph:
+            yield paragraph
+        paragraph = line.strip() if begins else f"{paragraph} {line.strip()}".strip()
+    if paragraph:
+        yield paragraph
 
 
 async def challenge(visit: PageRequest) -> web.Response:
@@ -74,87 +109,76 @@ async def challenge(visit: PageRequest) -> web.Response:
         )
     except OperationRefused as refused:
         return await _show(visit, refused)
-    view = venue_account.with_challenge(
-        await _view(visit), response, visit.deps.chains.address(address)
-    )
-    return _answer(visit, view, 201)
+    view, checked = await _view(visit), visit.deps.chains.address(address)
+    block = Record(view["block"], address=checked, network=response["network"])
+    created = Record(response, address=checked)
+    return _answer(visit, Record(view, challenge=created, block=block), 201)
 
 
 async def link(visit: PageRequest) -> web.Response:
     """Hand in the signed text."""
-    try:
-        await visit.run(
-            "own_link",
-            challenge_id=visit.field("challenge_id") or "",
-            signature=visit.field("signature") or "",
-        )
-    except OperationRefused as refused:
-        return await _show(visit, refused)
+    await visit.run(
+        "own_link",
+        challenge_id=visit.field("challenge_id") or "",
+        signature=visit.field("signature") or "",
+    )
     return visit.go(HERE)
 
 
 async def enable(visit: PageRequest) -> web.Response:
     """Pass the wallet's approval of a key on, and ask the venue whether it has it."""
-    return await _relay_approval(visit, revoke=False)
+    kind = await _relay_approval(visit, revoke=False)
+    with suppress(OperationRefused):  # then the page says that it is still to be asked
+        await visit.run("own_enable_verify")
+    return visit.go(f"{HERE}#{kind}")
 
 
 async def revoke(visit: PageRequest) -> web.Response:
     """Pass the wallet's revocation on; here the key is dead at once."""
-    return await _relay_approval(visit, revoke=True)
+    return visit.go(f"{HERE}#{await _relay_approval(visit, revoke=True)}")
 
 
-async def _relay_approval(visit: PageRequest, *, revoke: bool) -> web.Response:
+async def _relay_approval(visit: PageRequest, *, revoke: bool) -> str:
+    """The part of the page that is about the key."""
     kind = visit.field("kind") or "order"
-    try:
-        await visit.run(
-            "own_enable_relay",
-            agent_address=visit.field("agent_address") or "",
-            agent_name=visit.field("agent_name") or "",
-            nonce=parse_number(visit, "nonce"),
-            signature_chain_id=visit.field("signature_chain_id") or "",
-            signature=json_of(visit, "signature"),
-            kind=kind,
-            revoke=revoke,
-        )
-    except OperationRefused as refused:
-        return await _show(visit, refused)
-    if not revoke:
-        with suppress(OperationRefused):  # then the page says that it is still to be asked
-            await visit.run("own_enable_verify")
-    return visit.go(f"{HERE}#{'keeper' if kind == 'keeper' else 'key'}")
+    await visit.run(
+        "own_enable_relay",
+        agent_address=visit.field("agent_address") or "",
+        agent_name=visit.field("agent_name") or "",
+        nonce=whole_number(visit.field("nonce")),
+        signature_chain_id=visit.field("signature_chain_id") or "",
+        signature=json_of(visit, "signature"),
+        kind=kind,
+        revoke=revoke,
+    )
+    return "keeper" if kind == "keeper" else "key"
 
 
 async def verify(visit: PageRequest) -> web.Response:
     """Ask the venue whether it names the key."""
-    try:
-        await visit.run("own_enable_verify")
-    except OperationRefused as refused:
-        return await _show(visit, refused)
+    await visit.run("own_enable_verify")
     return visit.go(f"{HERE}#key")
 
 
 async def fee(visit: PageRequest) -> web.Response:
     """Record a builder fee that the browser approved at the venue, by the venue's own figure."""
-    try:
-        await visit.run(
-            "builder_fee_record",
-            wallet=visit.field("wallet") or "",
-            max_fee_rate=visit.field("max_fee_rate") or "",
-            nonce=parse_number(visit, "nonce"),
-            signature_chain_id=visit.field("signature_chain_id"),
-            signature=json_of(visit, "signature"),
-        )
-    except OperationRefused as refused:
-        return await _show(visit, refused)
+    await visit.run(
+        "builder_fee_record",
+        wallet=visit.field("wallet") or "",
+        max_fee_rate=visit.field("max_fee_rate") or "",
+        nonce=whole_number(visit.field("nonce")),
+        signature_chain_id=visit.field("signature_chain_id"),
+        signature=json_of(visit, "signature"),
+    )
     return visit.go(f"{HERE}#fee")
 
 
 PAGES: Final = (
-    PageRoute(method="GET", path=HERE, show=show_account),
-    PageRoute(method="POST", path=f"{HERE}/challenge", show=challenge),
-    PageRoute(method="POST", path=f"{HERE}/link", show=link),
-    PageRoute(method="POST", path=f"{HERE}/enable", show=enable),
-    PageRoute(method="POST", path=f"{HERE}/revoke", show=revoke),
-    PageRoute(method="POST", path=f"{HERE}/verify", show=verify),
-    PageRoute(method="POST", path=f"{HERE}/builder-fee", show=fee),
+    PageRoute("GET", HERE, show_account),
+    PageRoute("POST", f"{HERE}/challenge", challenge),
+    PageRoute("POST", f"{HERE}/link", link, refused=_show),
+    PageRoute("POST", f"{HERE}/enable", enable, refused=_show),
+    PageRoute("POST", f"{HERE}/revoke", revoke, refused=_show),
+    PageRoute("POST", f"{HERE}/verify", verify, refused=_show),
+    PageRoute("POST", f"{HERE}/builder-fee", fee, refused=_show),
 )

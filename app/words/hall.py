@@ -13,6 +13,7 @@ NEEDS: Final[Mapping[str, str]] = {
     "funded_mandates": _("funded mandates"),
     "foreign_capital_usdc": _("USDC of other people"),
 }
+"""A condition of the ranking."""
 STATUS: Final[Mapping[str, str]] = {
     "signed": _("signed"),
     "working": _("working"),
@@ -21,13 +22,4 @@ STATUS: Final[Mapping[str, str]] = {
     "cancelled": _("cancelled"),
     "draft": _("draft"),
 }
-
-
-def need(code: str) -> str:
-    """Sentence about a condition of the ranking."""
-    return NEEDS.get(code, code)
-
-
-def status(code: str) -> str:
-    """The status of a mandate that an agent works under."""
-    return STATUS.get(code, code)
+"""The status of a mandate that an agent works under."""

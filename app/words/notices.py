@@ -43,10 +43,11 @@ def approval_notice(amount: str) -> str:
     )
 
 
-def mandate_notice(mandate: Json, progress: Json) -> str:
+def mandate_notice(read: Json) -> str:
     """The notice that a mandate's state is worth; empty where it works as it should."""
-    status = progress["status"]
-    return MANDATES.get("paused" if status == "working" and mandate["paused"] else status, "")
+    status = read["progress"]["status"]
+    paused = status == "working" and read["mandate"]["paused"]
+    return MANDATES.get("paused" if paused else status, "")
 
 
 def order_notice(order: Json) -> str:

@@ -10,41 +10,35 @@ from app.words.text import _
 
 MODES: Final[Mapping[str, str]] = {"live": _("LIVE"), "paper": _("PAPER")}
 STATUS: Final[Mapping[str, tuple[Pill, str]]] = {
-    "prepared": (
-        Pill(tone="calm", text=_("Prepared")),
-        _("Nothing was sent."),
-    ),
+    "prepared": (Pill("calm", _("Prepared")), _("Nothing was sent.")),
     "awaiting_owner": (
-        Pill(tone="warn", text=_("Waits for you")),
+        Pill("warn", _("Waits for you")),
         _("An agent prepared it. Nothing is sent unless you open it and sign it yourself."),
     ),
     "awaiting_signature": (
-        Pill(tone="warn", text=_("Waits for your signature")),
+        Pill("warn", _("Waits for your signature")),
         _("Nothing was sent. Open it for today’s price, or let it lapse."),
     ),
-    "executing": (
-        Pill(tone="warn", text=_("Being sent")),
-        _("It is on its way. Do not send it again."),
-    ),
+    "executing": (Pill("warn", _("Being sent")), _("It is on its way. Do not send it again.")),
     "resting": (
-        Pill(tone="good", text=_("Rests at the venue")),
+        Pill("good", _("Rests at the venue")),
         _("It waits in the venue’s book for its price. You can cancel it."),
     ),
     "recorded": (
-        Pill(tone="warn", text=_("Sent by your browser")),
+        Pill("warn", _("Sent by your browser")),
         _("Your browser sent it; the venue is asked what became of it. Do not send it again."),
     ),
     "unknown": (
-        Pill(tone="bad", text=_("Not known yet")),
+        Pill("bad", _("Not known yet")),
         _(
             "It was sent, and the venue has not said what became of it. Do not send it again: "
             "this page shows it as soon as it is known."
         ),
     ),
-    "executed": (Pill(tone="good", text=_("Done")), ""),
-    "rejected": (Pill(tone="bad", text=_("Refused")), _("Nothing was traded.")),
-    "expired": (Pill(tone="calm", text=_("Lapsed")), _("Nothing was sent.")),
-    "cancelled": (Pill(tone="calm", text=_("Cancelled")), ""),
+    "executed": (Pill("good", _("Done")), ""),
+    "rejected": (Pill("bad", _("Refused")), _("Nothing was traded.")),
+    "expired": (Pill("calm", _("Lapsed")), _("Nothing was sent.")),
+    "cancelled": (Pill("calm", _("Cancelled")), ""),
 }
 MOVING: Final = frozenset({"executing", "resting", "recorded", "unknown"})
 TIFS: Final[Mapping[str, str]] = {

@@ -26,11 +26,6 @@ FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-def field(name: str) -> str:
-    """The name of a field of a policy."""
-    return FIELDS.get(name, name)
-
-
 def _shown(value: Any) -> str:
     if value is None:
         return _("not set")

@@ -1,54 +1,54 @@
-"""Status of a mandate, in a word or two."""
+"""Status of a mandate, an approval, a market and a delivery, in a word or two."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from app.replies import Json
 from app.words.text import _
 
-Tone = Literal["good", "warn", "bad", "calm"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pill:
+class Pill(NamedTuple):
     """A word with a tone; the word says everything that the colour says."""
 
-    tone: Tone
+    tone: Literal["good", "warn", "bad", "calm"]
     text: str
 
 
 PLAIN: Final[Mapping[str, Pill]] = {
-    "draft": Pill(tone="calm", text=_("Draft, not signed")),
-    "signed": Pill(tone="warn", text=_("Signed, no money in it yet")),
-    "ended": Pill(tone="warn", text=_("Ended, not settled yet")),
-    "stopped": Pill(tone="bad", text=_("Stopped")),
-    "settled": Pill(tone="calm", text=_("Settled")),
-    "cancelled": Pill(tone="calm", text=_("Cancelled")),
+    "draft": Pill("calm", _("Draft, not signed")),
+    "signed": Pill("warn", _("Signed, no money in it yet")),
+    "ended": Pill("warn", _("Ended, not settled yet")),
+    "stopped": Pill("bad", _("Stopped")),
+    "settled": Pill("calm", _("Settled")),
+    "cancelled": Pill("calm", _("Cancelled")),
 }
 APPROVALS: Final[Mapping[str, Pill]] = {
-    "pending": Pill(tone="warn", text=_("Waits for you")),
-    "approved": Pill(tone="good", text=_("Approved, not used yet")),
-    "declined": Pill(tone="calm", text=_("Declined")),
-    "expired": Pill(tone="calm", text=_("Lapsed")),
-    "used": Pill(tone="good", text=_("Approved and done")),
+    "pending": Pill("warn", _("Waits for you")),
+    "approved": Pill("good", _("Approved, not used yet")),
+    "declined": Pill("calm", _("Declined")),
+    "expired": Pill("calm", _("Lapsed")),
+    "used": Pill("good", _("Approved and done")),
+}
+MARKETS: Final[Mapping[str, Pill]] = {
+    "live": Pill("good", _("Live")),
+    "paper": Pill("warn", _("Paper only")),
+    "planned": Pill("calm", _("Planned")),
+}
+DELIVERIES: Final[Mapping[str, Pill]] = {
+    "waiting": Pill("warn", _("Waits")),
+    "delivered": Pill("good", _("Delivered")),
+    "dead": Pill("bad", _("Given up")),
 }
 
 
-def pill(mandate: Json, progress: Json) -> Pill:
-    """The status of a mandate as its owner sees it."""
-    status = progress["status"]
-    if status == "working" and mandate["paused"]:
-        return Pill(tone="warn", text=_("Paused"))
-    if status == "working":
-        day = _("Working · day {day} of {days}")
-        text = day.format(day=progress["day"], days=progress["horizon_days"])
-        return Pill(tone="good", text=text)
-    return PLAIN[status]
-
-
-def approval_pill(status: str) -> Pill:
-    """The status of a held action."""
-    return APPROVALS[status]
+def pill(read: Json) -> Pill:
+    """The status of a mandate as its owner sees it; `read`: its attributes and its progress."""
+    progress = read["progress"]
+    if progress["status"] != "working":
+        return PLAIN[progress["status"]]
+    if read["mandate"]["paused"]:
+        return Pill("warn", _("Paused"))
+    day = _("Working · day {day} of {days}")
+    return Pill("good", day.format(day=progress["day"], days=progress["horizon_days"]))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from app.replies import Json
+from app.replies import Json, Record
 from app.words.text import _
 
 TITLES: Final[Mapping[str, str]] = {
@@ -72,27 +71,6 @@ LEADS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordLine:
-    """One line of the record; `why` and `note` are other people's words, `resource` and `market`
-    too."""
-
-    id: str
-    kind: str
-    at: str
-    title: str
-    market: str
-    amount: str | None
-    effects: tuple[tuple[str, str | None], ...]
-    why: str
-    note: str
-    resource: str
-    source: str
-    allowed_by: str
-    breached: str
-    tx_hash: str
-
-
 def _title(step: Json) -> str:
     code, params = step["code"], step["params"]
     if step["kind"] == "consent":
@@ -127,36 +105,33 @@ def _numbers(steps: Iterable[Json], name: str) -> str:
     return ", ".join(str(n) for n in sorted({n for s in steps for n in s[name]}))
 
 
-def _line(group: list[Json]) -> RecordLine:
-    """A group of steps: the telling one leads, what else happened follows as effects."""
-    first, *other_chars = sorted(group, key=_rank)
+def _line(group: list[Json]) -> Record:
+    """A group of steps: the telling one leads, what else happened follows as effects; `why`,
+    `note`, `resource` and `market` are other people's words.
+    """
+    first, *others = sorted(group, key=_rank)
     # A report and the chain's row of it are one thing that happened, not two.
     twin = first["kind"] == "action" and first["reported_by"] == "agent"
-    remainder = [s for s in other_chars if not (twin and s["code"] in ("executed", "unwound"))]
-    effects: dict[tuple[str, str | None], None] = {}
-    for step in remainder:
-        effects.setdefault((_title(step), step["amount_usdc"]))
-    confirmed = twin and len(remainder) < len(other_chars)
+    effects = [s for s in others if not (twin and s["code"] in ("executed", "unwound"))]
     source = _source(first)
-    return RecordLine(
-        id=first["id"],
-        kind=first["kind"],
+    if len(effects) < len(others) and source == SOURCES["agent"]:
+        source = CONFIRMED
+    return Record(
         at=max(s["at"] for s in group),
         title=_title(first),
         market=first["target"]["market"] or "",
         amount=first["amount_usdc"],
-        effects=tuple(effects),
+        effects=tuple(dict.fromkeys((_title(s), s["amount_usdc"]) for s in effects)),
         why=next((s["why"] for s in group if s["why"]), ""),
         note=next((s["note"] for s in group if s["note"]), ""),
         resource=first["resource"] or "",
-        source=CONFIRMED if confirmed and source == SOURCES["agent"] else source,
+        source=source,
         allowed_by=_numbers(group, "allowed_by"),
         breached=_numbers(group, "breached"),
-        tx_hash=first["tx_hash"] or "",
     )
 
 
-def lines(steps: Iterable[Json], limit: int | None = None) -> tuple[RecordLine, ...]:
+def lines(steps: Iterable[Json], limit: int | None = None) -> tuple[Record, ...]:
     """The steps of a reply, newest first as they came, `limit` lines of them; marks are left to the
     chart, and an owner who said nothing gave no instruction.
     """

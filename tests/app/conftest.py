@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from jinja2.runtime import Macro
 from markupsafe import Markup
 
 from app.fragments import FragmentCache
-from app.views.components.numbers import NumberView
 from tests.app.site import Site, a_site
 from tests.world import Evm, a_world
 
@@ -23,12 +21,11 @@ async def site(sqlite_url: str, evm: Evm) -> AsyncIterator[Site]:
 
 
 def markup_in(shown: Any) -> list[str]:
-    """The markup inside a value, that of figures apart: they hold amounts, dates and clauses of our own."""
+    """The markup inside a value."""
     if isinstance(shown, Markup):
         return [shown]
-    if is_dataclass(shown) and not isinstance(shown, NumberView):
-        return [one for f in fields(shown) for one in markup_in(getattr(shown, f.name))]
-    return [one for part in shown for one in markup_in(part)] if isinstance(shown, tuple) else []
+    parts = shown.values() if isinstance(shown, dict) else shown if isinstance(shown, tuple) else ()
+    return [one for part in parts for one in markup_in(part)]
 
 
 @pytest.fixture(autouse=True)

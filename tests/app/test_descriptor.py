@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.views.descriptor import descriptor
+from app.words.descriptor import descriptor
 from app.words.fields import FIELDS
 from domain.mandates.terms import FIELDS as TYPES
 from tests.app.site import Site

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from app.page_context import PageFrame
-from app.pages import trading
+from app.pages import orders
 from app.templates import render
-from app.views import orders
 from app.words.refusals import SENTENCES, WHO
 from devtools.devvenue import VenueFault
 from domain.refusals import REFUSALS
@@ -312,7 +311,7 @@ async def test_the_page_shows_each_of_the_13_refusals_with_who_can_fix_it(
         "error": code, "reason": "REASON <b>", "who_fixes": kind.who_fixes,
         "retry_safe": kind.retry_safe, "next": [], "remaining": {"limit": "50.000000"},
     }  # fmt: skip
-    view = orders.refused(orders.view(*replies), told, {"product": "<i>"})
+    view = orders.with_refusal(orders.orders_view(*replies), told, {"product": "<i>"})
     shell = PageFrame(demo=False, form_key="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
                   theme="")  # fmt: skip
     source = render("orders.html", page=shell, view=view)
@@ -487,7 +486,7 @@ async def test_limits_only_fall(site: TradingSite) -> None:
 async def test_live_orders_so_far_are_paged_with_what_became_of_each(
     site: TradingSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trading, "A_PAGE", 2)
+    monkeypatch.setattr(orders, "A_PAGE", 2)
     t = await live_at_the_door(site)
     browser = await site.signed_in(t.person)
     assert "There is none." in (await browser.get("/app/orders/history")).said

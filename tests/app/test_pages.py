@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from app.operations import OperationClient, OperationRefused
+from app.page_context import OperationRefused, PageRequest
 from app.pages import mandates
-from app.replies import Json
-from app.views.mandate import limit_meters
+from app.pages.mandate import limit_meters
+from app.replies import Record
 from chain.adapter import EvmChain, EvmChains
 from domain.chain_facts import VaultState
 from domain.refusals import Refused, refusal
@@ -443,17 +443,15 @@ async def test_a_deposit_shows_a_code_for_the_owners_own_wallet_and_estimates_on
 async def test_a_refused_deposit_keeps_the_status_of_its_refusal(
     site: Site, monkeypatch: pytest.MonkeyPatch, code: str, status: int
 ) -> None:
-    run_once = OperationClient.run_once
+    run = PageRequest.run
 
-    async def refuses(
-        asking: OperationClient, key: str | None, name: str, /, **raw: object
-    ) -> Json:
+    async def refuses(visit: PageRequest, name: str, /, **raw: object) -> Record:
         if name == "deposit_routes":
             block = Refused(refusal(code, why="x")).refusal.as_json("nobody")
             raise OperationRefused(status, block)
-        return await run_once(asking, key, name, **raw)
+        return await run(visit, name, **raw)
 
-    monkeypatch.setattr(OperationClient, "run_once", refuses)
+    monkeypatch.setattr(PageRequest, "run", refuses)
     refused = await site.browser().get("/app/deposit?amount=100")
     assert (refused.status, len(refused.all("div", role="alert"))) == (status, 1)
 
@@ -688,7 +686,7 @@ def test_money_that_was_gained_and_taken_out_is_no_budget_put_in() -> None:
         "allowed": dict.fromkeys(("per_day", "per_action", "budget"), figure),
         "used": used | {"budget": {"value": "-13.500000"}},
     }
-    assert [n.used for n in limit_meters(limits, open_=False)][-1] == "0.000000"
+    assert [n["used"] for n in limit_meters(limits, open_=False)][-1] == "0.000000"
 
 
 async def test_every_action_that_waits_is_reached_from_the_list(

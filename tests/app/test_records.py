@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from jinja2 import UndefinedError
 
+from app.pages import order, orders
 from app.replies import Record, freeze, thaw
 from app.templates import ENV
-from app.views import order, orders
 
 REPLY = {"items": [{"id": "m_1", "update": None}], "more": {"cursor": "x"}}
 
@@ -62,7 +62,7 @@ def test_a_page_keeps_its_version_while_only_what_it_does_not_show_has_moved() -
 
     def ticket(bid: str) -> str:
         products = {"network": "testnet", "products": [market | {"bid_px": bid}], "stale": False}
-        return repr(orders._ticket(freeze(me), freeze(products), {}))
+        return repr(orders.ticket(freeze(me), freeze(products), {}))
 
     assert ticket("63999") == ticket("63990")
     fields = dict.fromkeys(("book", "partial", "size", "product", "order_id", "why"), None) | {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.views import start
+from app.pages import drafting
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import HOSTILE, fine
 from tests.world import drafted, signed
@@ -180,6 +180,6 @@ async def test_of_many_agents_the_rest_is_a_link_away(site: Site) -> None:
     told = await site.world.ok("owner_agents", m.owner, limit=1)
     one = {**told["items"][0], "accepts_mandates": True}
     read, markets = await m.read(), await site.world.ok("markets_list")
-    few = start.view(read, None, markets, {"items": [one], "next_cursor": None}, told)
-    many = start.view(read, None, markets, {"items": [one], "next_cursor": "x"}, told)
-    assert (few.more_agents, many.more_agents) == (False, True)
+    few = drafting.draft_view(read, None, markets, {"items": [one], "next_cursor": None}, told)
+    many = drafting.draft_view(read, None, markets, {"items": [one], "next_cursor": "x"}, told)
+    assert (few["more_agents"], many["more_agents"]) == (False, True)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
-from app.page import PageRoute
+from app.page_context import PageRoute
+from app.pages.public import TITLES
 from app.screens import PAGES
-from app.views.documents import TITLES
 from tests.world import Mandated
 
 PART: Final = re.compile(r"{(\w+)(?::[^}]*)?}")

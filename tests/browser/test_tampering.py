@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.views import tx
+from app.pages import transactions
 from domain.mandates.terms import FIELDS
 from tests.app.lives import created, paused, stopped
 from tests.browser.conftest import Stage
@@ -158,7 +158,7 @@ PAGES = {
 
 
 def test_every_page_that_sends_is_tampered_with() -> None:
-    assert set(PAGES) == set(tx.PAGES)
+    assert set(PAGES) == set(transactions.PATHS)
 
 
 @pytest.mark.parametrize("kind", PAGES)

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from app.pages import books, venue_account
-from app.pages import trading as orders
+from app.pages import books, order, orders, venue_account
 from tests.app.desks import switched
 from tests.browser.desk import LINK, MAKE, TAKE, TradingStage, a_trading_stage
 from tests.browser.looks import all_of, looked_at
@@ -25,7 +24,7 @@ from tools.model.operation import Caller
 from venue import signing
 
 pytestmark = [*MARKS]
-FAMILIES = (*venue_account.PAGES, *orders.PAGES, *books.PAGES)
+FAMILIES = (*venue_account.PAGES, *orders.PAGES, *order.PAGES, *books.PAGES)
 SAID = "the funding is low"
 WITHOUT = """() => new Promise((yes, no) => {
   const gone = indexedDB.deleteDatabase("order-keys");

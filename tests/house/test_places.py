@@ -9,7 +9,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from app.views.agents import NUMBERS
+from app.pages.agents import NUMBERS
 from app.words import policy
 from app.words.steps import TITLES
 from domain.agents.policy import JSON_FIELDS, Policy, PolicyFields

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from app.replies import Json, thaw
+from app.replies import Json, Record, thaw
 from app.words.text import _
 
 STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "record": "mark"}
@@ -14,60 +13,27 @@ STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "reco
 CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulationView:
-    """The result of simulating a call on the chain; `ok` is None where the chain gave no answer."""
-
-    ok: bool | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionView:
-    """One call as the service decodes it; the browser decodes it once more."""
-
-    to: str
-    function: str
-    args: tuple[str, ...]
-    data: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendingView:
-    """The calls to send, their simulation, and the page that takes the hash; `purpose` is sent with
-    the hash; `capabilities` are the sponsorship capabilities for a wallet that batches both calls
-    (EIP-5792).
+def tried(simulation: Json | None) -> Record:
+    """The outcome of trying a call at the newest block, in a sentence; `ok` is None where the chain
+    gave no answer.
     """
-
-    purpose: str
-    post: str
-    button: str
-    look: str
-    calls: tuple[TransactionView, ...]
-    block: tuple[dict[str, object], ...]
-    tried: SimulationView
-    capabilities: Mapping[str, object] | None
-
-
-def tried(simulation: Json | None) -> SimulationView:
-    """The outcome of trying a call at the newest block, in a sentence."""
     if simulation is None:
         text = _("It could not be tried out just now. Wait a moment and open this page again.")
-        return SimulationView(ok=None, text=text)
+        return Record(ok=None, text=text)
     if simulation["ok"]:
         if simulation["gas"] is None:
-            return SimulationView(ok=True, text=_("Tried out just now: it works."))
+            return Record(ok=True, text=_("Tried out just now: it works."))
         text = _("Tried out just now: it works, about {gas} gas.")
-        return SimulationView(ok=True, text=text.format(gas=f"{simulation['gas']:,}"))
-    revert = simulation["revert"]
-    name = (revert or {}).get("name") or _("nothing that can be read")
+        return Record(ok=True, text=text.format(gas=f"{simulation['gas']:,}"))
+    name = (simulation["revert"] or {}).get("name") or _("nothing that can be read")
     text = _("This would fail now: the contract answers {name}. Sending it would only cost gas.")
-    return SimulationView(ok=False, text=text.format(name=name))
+    return Record(ok=False, text=text.format(name=name))
 
 
-def _call(raw: Json) -> TransactionView:
+def _call(raw: Json) -> Record:
+    """One call as the service decodes it; the browser decodes it once more."""
     decoded, call = raw["decoded"] or {}, raw["call"]
-    return TransactionView(
+    return Record(
         to=call["to"],
         function=decoded.get("function") or decoded.get("selector") or "",
         args=tuple(str(thaw(a)) for a in decoded.get("args") or ()),
@@ -92,18 +58,19 @@ def view(
     button: str,
     steps: Sequence[Json],
     look: str = "go",
-    outcome: SimulationView | None = None,
-    capabilities: Mapping[str, object] | None = None,
-) -> SendingView:
-    """`responses`: one `{call, decoded, simulation}` a call, in the order of sending; `steps`
-    of the mandate, newest first.
+    outcome: Json | None = None,
+    capabilities: Json | None = None,
+) -> Record:
+    """`responses`: one `{call, decoded, simulation}` a call, in the order of sending; `steps` of
+    the mandate, newest first; `capabilities` of sponsorship, for a wallet that batches both calls
+    (EIP-5792).
     """
-    return SendingView(
+    return Record(
         purpose=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,
         post=f"/app/mandates/{public_id}/sent",
         button=button,
         look=look,
-        calls=tuple(_call(t) for t in responses),
+        calls=tuple(map(_call, responses)),
         block=tuple({n: t["call"][n] for n in CALL_FIELDS if n in t["call"]} for t in responses),
         tried=outcome or tried(responses[0]["simulation"]),
         capabilities=capabilities,

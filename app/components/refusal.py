@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from markupsafe import Markup
-
-from app.replies import Json
+from app.replies import Json, Record
 from app.words.refusals import ELSE, TITLES, WHO, sentences
 from app.words.text import _
 from domain.refusal_kinds.requests import KINDS
@@ -52,41 +49,27 @@ REMAINING: Final[Mapping[str, str]] = {
 OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusalView:
-    """A refusal: its sentences, the party that can fix it, and the next step."""
-
-    title: str
-    sentences: tuple[Markup, ...]
-    who_fixes: str
-    retry_safe: bool
-    retry_at: str | None
-    remaining: tuple[tuple[str, str], ...]
-    step: str
-    href: str | None
-    fields: tuple[tuple[str, str], ...]
-    code: str
-
-
-def view(block: Json, public_id: str | None) -> RefusalView:
-    """A refusal block (contract 1) as a person reads it."""
+def view(block: Json | None, public_id: str | None = None) -> Record | None:
+    """A refusal block (contract 1) as a person reads it: its sentences, the party that can fix it,
+    and the next step. None where nothing was refused.
+    """
+    if block is None:
+        return None
     code = str(block["error"])
-    first: Mapping[str, str] = next(iter(block.get("next") or ()), {})
+    first: Json = next(iter(block.get("next") or ()), {})
     page = PAGES.get(first.get("route", ""))
     if page is not None and "{public_id}" in page:
         page = page.replace("{public_id}", public_id) if public_id else None
-    remaining_values = block.get("remaining") or {}
+    remaining = block.get("remaining") or {}
     fields = (block.get("detail") or {}).get("fields") or ()
-    return RefusalView(
+    return Record(
         title=TITLES.get(code, ELSE),
         sentences=sentences(code, str(block["reason"])),
-        who_fixes=WHO.get("owner" if code in OWN else str(block["who_fixes"]), ""),
-        retry_safe=bool(block["retry_safe"]),
+        who_fixes=WHO.get("owner" if code in OWN else block["who_fixes"], ""),
+        retry_safe=block["retry_safe"],
         retry_at=block.get("retry_at"),
-        remaining=tuple(
-            (REMAINING[n], str(v)) for n, v in remaining_values.items() if n in REMAINING
-        ),
-        step=str(first.get("text", "")) if page else "",
+        remaining=tuple((REMAINING[n], str(v)) for n, v in remaining.items() if n in REMAINING),
+        step=first.get("text", ""),
         href=page,
         fields=tuple((str(f["loc"]), str(f["msg"])) for f in fields),
         code=code,

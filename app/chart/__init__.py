@@ -1,1 +1,0 @@
-"""Charts as figures on a plane; the template draws them."""

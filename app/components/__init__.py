@@ -1,0 +1,1 @@
+"""What several pages show: pure functions out of replies."""

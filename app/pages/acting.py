@@ -1,0 +1,194 @@
+"""One action of the owner on a vault, on a page of its own; the way out, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from app.components import refusal, sending
+from app.page_context import PageRequest, PageRoute
+from app.pages.mandate import recorded_value
+from app.replies import Json, Record
+from app.words.text import _
+from domain.money import Usdc
+
+
+def _texts(title: str, text: str, button: str, *points: str, look: str = "go") -> Record:
+    """The texts of an action's page."""
+    return Record(title=title, text=text, button=button, points=points, look=look)
+
+
+ACTS: Final[Mapping[str, Record]] = {
+    "pause": _texts(
+        _("Pause"),
+        _("The agent can no longer act until you resume. Money and positions stay as they are."),
+        _("Pause with my wallet"),
+        _("You can resume at any time, with one more transaction."),
+    ),
+    "resume": _texts(
+        _("Resume"),
+        _("The agent of the signed terms may act again, inside the same limits."),
+        _("Resume with my wallet"),
+    ),
+    "stop": _texts(
+        _("Stop for good"),
+        _("The agent’s authority ends and does not come back. This does not sell open positions."),
+        _("Stop for good with my wallet"),
+        _("If you only want a break, pause instead."),
+        _("A new start needs new terms, a new signature and a new vault."),
+        look="danger",
+    ),
+    "record": _texts(
+        _("Record value"),
+        _(
+            "Your vault records what its open positions are worth now. From then on it judges the "
+            "agent’s exits by that value."
+        ),
+        _("Record value with my wallet"),
+        _("It stops nothing, sells nothing and moves no money."),
+        _("Wait if the price looks wrong: a lower value allows cheaper exits."),
+    ),
+    "withdraw": _texts(
+        _("Withdraw everything"),
+        _(
+            "One transaction: stops and settles first where that has not happened, then pays "
+            "everything but the agent’s earned share to you."
+        ),
+        _("Withdraw with my wallet"),
+        _("The mandate is over after this."),
+    ),
+    "unwind": _texts(
+        _("Close a position"),
+        _(
+            "Your vault calls the market’s exit. What comes back stays in the vault until you "
+            "withdraw."
+        ),
+        _("Close it with my wallet"),
+        _("No USDC may leave the vault in this transaction; the vault sees to that."),
+    ),
+}
+PATHS: Final[Mapping[str, str]] = {
+    "pause": "pause",
+    "resume": "resume",
+    "stop": "stop",
+    "record": "record-value",
+    "withdraw": "withdraw",
+}
+"""The page of each action that its own path names."""
+LEAVING: Final[Mapping[str, str]] = {
+    "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
+    "unwind": _("Close this position: what comes back stays in your vault."),
+    "settle": _("The result is fixed, once: by the withdrawal, if not before."),
+    "withdraw": _("Withdraw: everything but the agent’s earned share is paid to you."),
+}
+
+
+def _action_page(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
+    async def show(visit: PageRequest) -> web.Response:
+        public_id, agent = visit.path_part("id"), None
+        read = await visit.run("mandate_get", public_id=public_id)
+        call, refused = await visit.run_or_refusal(f"owner_{kind}_call", public_id=public_id)
+        if kind == "resume" and call is not None:
+            terms = await visit.run("owner_terms", public_id=public_id)
+            agent = str(terms["typed_data"]["message"]["agent"])
+            if not agent.strip("0x"):  # the terms name none: the one that accepted them
+                agent = str(call["decoded"]["args"][0])
+        return _show(visit, kind, read, call, refused, agent=agent)
+
+    return show
+
+
+def _show(
+    visit: PageRequest,
+    kind: str,
+    read: Json,
+    call: Json | None,
+    refused: Json | None,
+    *,
+    agent: str | None = None,
+    exit: Json | None = None,
+) -> web.Response:
+    """`call` of the action's call operation, or the block of its refusal; `agent` who may act after
+    a resumption, `exit` what an unwind calls, and with what. `already`: what the record says is
+    done; who sees something else on the chain may still send it.
+    """
+    public_id, texts, send = visit.path_part("id"), ACTS[kind], None
+    if call is not None:
+        button, look, steps = texts["button"], texts["look"], read["steps"]
+        send = sending.view(kind, public_id, [call], button=button, look=look, steps=steps)
+    view = Record(
+        read,
+        kind=kind,
+        texts=texts,
+        agent=agent,
+        already=_already(kind, read),
+        pays=(call or {}).get("pays") or Record(owner=None, agent_fee=None),
+        recorded=recorded_value(read) if kind == "record" else None,
+        exit=exit,
+        sending=send,
+        closes=refused is not None and refused["error"] == "withdraw_locked",
+        problem=refusal.view(refused, public_id),
+    )
+    return visit.show("act.html", view, chain_id=read["mandate"]["chain_id"])
+
+
+def _already(kind: str, read: Json) -> str:
+    m, cash = read["mandate"], read["progress"]["cash"]
+    if kind == "pause" and m["paused"]:
+        return _("It is paused already. Sending it once more changes nothing.")
+    is_empty = cash is not None and not Usdc.parse(cash).micros
+    if kind == "withdraw" and m["status"] == "settled" and is_empty:
+        return _("Everything was paid out already. Sending it once more moves nothing.")
+    return ""
+
+
+async def show_leave(visit: PageRequest) -> web.Response:
+    """The steps out of everything, each on its own page, with what they are estimated to cost."""
+    public_id = visit.path_part("id")
+    read = await visit.run("mandate_get", public_id=public_id)
+    plan = await visit.run("owner_close_all_plan", public_id=public_id)
+    steps = tuple(_leaving_step(s, f"/app/mandates/{public_id}/") for s in plan["steps"])
+    view = Record(read, steps=steps, plan=plan)
+    return visit.show("leave.html", view, chain_id=read["mandate"]["chain_id"])
+
+
+def _leaving_step(step: Json, base: str) -> Record:
+    """A step with the page that takes it, None where it takes none of its own."""
+    kind, target = step["step"], step.get("target")
+    href = base + kind if kind in ("stop", "withdraw") else None
+    if kind == "unwind" and target:
+        href = f"{base}unwind?target={target}"
+    values = {n: step.get(n) for n in ("market", "target", "value_est", "exit_cost_est")}
+    return Record(values, message=LEAVING[kind], href=href)
+
+
+async def show_unwind(visit: PageRequest) -> web.Response:
+    """One position's exit; without its call the page asks for it."""
+    public_id, target, data = (
+        visit.path_part("id"),
+        visit.query("target") or "",
+        visit.query("data"),
+    )
+    read = await visit.run("mandate_get", public_id=public_id)
+    if data is None:
+        is_repeat = visit.query("again") is not None
+        asks = Record(public_id=public_id, target=target, is_repeat=is_repeat)
+        return visit.show("unwind.html", asks, chain_id=read["mandate"]["chain_id"])
+    data = data.strip()
+    call, refused = await visit.run_or_refusal(
+        "mandate_unwind_call", public_id=public_id, target=target, data=data
+    )
+    way_out = Record(target=str(call["decoded"]["args"][0]), data=data) if call else None
+    return _show(visit, "unwind", read, call, refused, exit=way_out)
+
+
+PAGES: Final = (
+    *(
+        PageRoute("GET", f"/app/mandates/{{id}}/{path}", _action_page(kind))
+        for kind, path in PATHS.items()
+    ),
+    PageRoute("GET", "/app/mandates/{id}/leave", show_leave),
+    PageRoute("GET", "/app/mandates/{id}/unwind", show_unwind),
+)

@@ -1,1 +1,0 @@
-"""Components of several pages, each with the macro that draws it."""
