@@ -56,18 +56,8 @@ async def falls(s: DemoStage, number: int) -> None:
 async def _invests(s: DemoStage) -> tuple[str, str]:
     """Terms, a vault, 200 USDC in it, 150 of them in the market; its route and its vault."""
     agent = s.owner.with_key(s.seen["agent_key"], s.agent_wallet)
-    body = TERMS | {"agent_id": s.seen["agent_id"]}
-    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{created['public_id']}"
-    typed = (await s.owner.ask("GET", path + "/terms"))["typed_data"]
-    signature = s.owner.wallet.sign_typed(typed)
-    await s.owner.ask("POST", path + "/sign", {"signature": signature})
-    tx = await s.owner.send((await s.owner.ask("GET", path + "/create-call"))["call"])
-    attached = await s.owner.ask("POST", path + "/vault", {"tx_hash": tx})
-    vault: str = attached["mandate"]["vault_address"]
-    for call in (await s.owner.ask("GET", path + "/fund", amount="200"))["calls"]:
-        tx = await s.owner.send(call)
-    await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
+    made = await s.owner.agree(TERMS | {"agent_id": s.seen["agent_id"]}, "200")
+    path, vault = made.path, made.vault
     await agent.ask("POST", path + "/accept")
     data = abi_codec.calldata("TestMarket", "deposit", (Usdc.parse(PUT_IN), vault))
     buys = partial(agent.ask, "GET", path + "/execute-call", target=s.market, data=data)

@@ -28,18 +28,8 @@ DRAFT: Final = "200 USDC for lending, at most 20 in one action, for two weeks"
 
 async def settles_in(s: DemoStage) -> None:
     """Make them, as an owner and an agent do over HTTP."""
-    body = TERMS | {"agent_id": s.seen["agent_id"]}
-    made = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{made['mandate']['public_id']}"
-    typed = (await s.owner.ask("GET", path + "/terms"))["typed_data"]
-    signature = s.owner.wallet.sign_typed(typed)
-    await s.owner.ask("POST", path + "/sign", {"signature": signature})
-    created = await s.owner.send((await s.owner.ask("GET", path + "/create-call"))["call"])
-    answer = await s.owner.ask("POST", path + "/vault", {"tx_hash": created})
-    for call in (await s.owner.ask("GET", path + "/fund", amount="500"))["calls"]:
-        funded = await s.owner.send(call)
-    await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": funded})
-    await _acts(s, path, answer["mandate"]["vault_address"])
+    made = await s.owner.agree(TERMS | {"agent_id": s.seen["agent_id"]}, "500")
+    await _acts(s, made.path, made.vault)
     await s.owner.ask("POST", "/wallet/mandates/draft", {"note": DRAFT, "save": True}, expect=201)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import ClientSession
@@ -19,6 +20,16 @@ from domain.wire_fields import JsonObject
 def as_call(raw: JsonObject) -> Call:
     """A call out of the service's JSON."""
     return Call(int(raw["chain_id"]), str(raw["to"]), str(raw["data"]), str(raw["value"]))
+
+
+@dataclass(frozen=True, slots=True)
+class FundedMandate:
+    """A mandate with money in its vault: its route, its vault, the terms and the last answer."""
+
+    path: str
+    vault: str
+    terms: JsonObject
+    status: str
 
 
 class Owner:
@@ -67,6 +78,27 @@ class Owner:
         session = await self.ask("POST", "/wallet/auth/session", signed, expect=201)
         self._headers = {"Authorization": f"Bearer {session['token']}"}
         return session
+
+    def on_chain(self, wallet: LocalWallet) -> Owner:
+        """The same person in the same session, with a wallet on another chain."""
+        other = Owner(self._http, self._base, wallet, self._chain_id)
+        other._headers = self._headers
+        return other
+
+    async def agree(self, terms: JsonObject, amount: str) -> FundedMandate:
+        """Make terms, sign them, create the vault and put the amount into it."""
+        created = await self.ask("POST", "/wallet/mandates", terms, expect=201)
+        path = f"/wallet/mandates/{created['public_id']}"
+        signable = await self.ask("GET", path + "/terms")
+        signature = self.wallet.sign_typed(signable["typed_data"])
+        await self.ask("POST", path + "/sign", {"signature": signature})
+        tx = await self.send((await self.ask("GET", path + "/create-call"))["call"])
+        attached = await self.ask("POST", path + "/vault", {"tx_hash": tx})
+        for call in (await self.ask("GET", path + "/fund", amount=amount))["calls"]:
+            tx = await self.send(call)
+        answer = await self.ask("POST", path + "/vault-tx", {"tx_hash": tx})
+        vault = attached["mandate"]["vault_address"]
+        return FundedMandate(path, vault, signable, answer["mandate"]["status"])
 
     async def send(self, call: JsonObject) -> str:
         """Sign and send a call of the service; its hash."""

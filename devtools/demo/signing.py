@@ -8,7 +8,7 @@ from mcp.client.sse import sse_client
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
-from devtools.demo.people import DemoAgent, as_call, harness
+from devtools.demo.people import DemoAgent, FundedMandate, Owner, harness
 from devtools.demo.stage import ASKING_CHAIN_ID, DemoStage
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
@@ -29,53 +29,39 @@ TERMS = {
 async def signs_each(s: DemoStage, number: int) -> None:
     """On a chain whose factory keeps approvals: no session and no switch stands for a signature."""
     s.story.chapter(number, "Where the vault keeps approvals: the owner signs the very action")
-    owner, actor = (
+    wallet, actor = (
         LocalWallet("0x" + s.asking.chain.keys[n].hex(), s.asking.rpc_url) for n in (2, 3)
     )
+    owner = s.owner.on_chain(wallet)
     facts = next(f for f in chain_facts(s.settings) if f.chain_id == ASKING_CHAIN_ID)
     chain, headers = EvmChain(facts), {"X-Service-User-Key": s.seen["agent_key"]}
     try:
-        path, vault = await _agrees(s, owner)
+        made = await _agrees(s, owner)
         async with harness(sse_client(s.base + "/sse", headers=headers), actor) as agent:
-            await _acts(s, chain, agent, owner, path, vault)
+            await _acts(s, chain, agent, owner, made)
     finally:
-        for wallet in (owner, actor):
-            await wallet.close()
+        for one in (wallet, actor):
+            await one.close()
         await chain.close()
 
 
-async def _sends(wallet: LocalWallet, call: Any) -> str:
-    receipt = await wallet.send(as_call(call))
-    return "0x" + bytes(receipt["transactionHash"]).hex()
-
-
-async def _agrees(s: DemoStage, owner: LocalWallet) -> tuple[str, str]:
-    """Terms, a vault, money in it; gives the mandate's route and its vault."""
-    mint = abi_codec.calldata("TestUSDC", "mint", (owner.address, Usdc.parse("200")))
-    await owner.send(Call(ASKING_CHAIN_ID, s.asking.deployed.usdc, mint))
-    body = TERMS | {"agent_id": s.seen["agent_id"]}
-    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{created['public_id']}"
-    terms = await s.owner.ask("GET", path + "/terms")
-    asking = terms["clauses"][5]
+async def _agrees(s: DemoStage, owner: Owner) -> FundedMandate:
+    """Terms, a vault, money in it."""
+    mint = abi_codec.calldata("TestUSDC", "mint", (owner.wallet.address, Usdc.parse("200")))
+    await owner.wallet.send(Call(ASKING_CHAIN_ID, s.asking.deployed.usdc, mint))
+    made = await owner.agree(TERMS | {"agent_id": s.seen["agent_id"]}, "200")
+    asking = made.terms["clauses"][5]
     s.story.print_line(f" 6. {asking['text_en']} [{asking['enforced_by']}]")
     s.story.same("clause 6 is kept by the", asking["enforced_by"], "Contract")
-    signature = owner.sign_typed(terms["typed_data"])
-    await s.owner.ask("POST", path + "/sign", {"signature": signature})
-    create = await s.owner.ask("GET", path + "/create-call")
-    tx = await _sends(owner, create["call"])
-    attached = await s.owner.ask("POST", path + "/vault", {"tx_hash": tx})
-    for call in (await s.owner.ask("GET", path + "/fund", amount="200"))["calls"]:
-        tx = await _sends(owner, call)
-    answer = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
-    s.story.same("200 USDC deposited; the mandate is", answer["mandate"]["status"], "working")
-    return path, attached["mandate"]["vault_address"]
+    s.story.same("200 USDC deposited; the mandate is", made.status, "working")
+    return made
 
 
 async def _acts(
-    s: DemoStage, chain: EvmChain, agent: DemoAgent, owner: LocalWallet, path: str, vault: str
+    s: DemoStage, chain: EvmChain, agent: DemoAgent, owner: Owner, made: FundedMandate
 ) -> None:
     """Held, tried past the service, tried with the session alone, signed, done, tried again."""
+    path, vault = made.path, made.vault
     market, amount = s.asking.deployed.market or "", Usdc.parse("90")
     data = abi_codec.calldata("TestMarket", "deposit", (amount, vault))
     request = {
@@ -90,19 +76,19 @@ async def _acts(
     bare = wire(chain.vault_call(vault, "execute", market, data, amount))
     await _reverts(s, chain, agent, bare, "sent past the service", "ApprovalNeeded")
     decision = f"{path}/approvals/{refused['approval']['approval_id']}"
-    alone = await s.owner.ask("POST", decision, {"decision": "approve"}, expect=409)
+    alone = await owner.ask("POST", decision, {"decision": "approve"}, expect=409)
     s.story.same("the owner's session alone is refused", alone["error"], "signature_needed")
-    signature = owner.sign_typed(alone["detail"]["typed_data"])
+    signature = owner.wallet.sign_typed(alone["detail"]["typed_data"])
     body = {"decision": "approve", "signature": signature}
-    decided = await s.owner.ask("POST", decision, body)
+    decided = await owner.ask("POST", decision, body)
     s.story.same("with the owner's signature over it", decided["approval"]["status"], "approved")
     answer = await agent.call("mandate_execute_call", **request)
     ok, tx = await agent.execute(answer)
     s.story.hold(f"executeApproved puts 90 USDC into the market: {tx}", truth=ok)
     await _reverts(s, chain, agent, answer, "the same once more", "ApprovalUsed")
-    stop = await s.owner.ask("GET", path + "/stop-call")
-    closed = {"tx_hash": await _sends(owner, stop["call"])}
-    now = await s.owner.ask("POST", path + "/vault-tx", closed)
+    stop = await owner.ask("GET", path + "/stop-call")
+    closed = {"tx_hash": await owner.send(stop["call"])}
+    now = await owner.ask("POST", path + "/vault-tx", closed)
     s.story.same("the owner stops it; the mandate is", now["mandate"]["status"], "stopped")
 
 

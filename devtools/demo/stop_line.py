@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -23,12 +22,12 @@ from devtools.demo.orders import LOOK_S, PATIENCE_S, nothing_open
 from devtools.demo.people import harness
 from devtools.demo.stage import CHAIN_ID, DemoStage
 from devtools.demo.story import StepFailed
-from devtools.demo.trading import KEY_DAYS, WALLET_CHAIN
+from devtools.demo.trading import approval
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
 from server.cli.maintenance import set_allowed, set_switch, verify_ledgers
-from venue import actions, signing
+from venue import signing
 
 COIN: Final = "BTC"
 BEFORE: Final = Decimal(65_000)
@@ -97,24 +96,9 @@ async def _signer(s: DemoStage) -> AsyncIterator[None]:
 async def _approves(s: DemoStage) -> None:
     """The owner approves the signer's key at the venue; the service never has it."""
     status = await s.owner.ask("GET", "/wallet/own/status")
-    offered, nonce = status["enable_keeper"], time.time_ns() // 1_000_000
-    name = f"{offered['agent_name']} valid_until {nonce + KEY_DAYS * 86_400_000}"
-    action = actions.approve_agent(
-        status["network"],
-        agent=offered["agent_address"],
-        name=name,
-        nonce=nonce,
-        signature_chain_id=WALLET_CHAIN,
-    )
-    signed = s.owner.wallet.sign_typed(signing.user_typed_data(action))
-    body: dict[str, object] = {
-        "kind": "keeper",
-        "agent_address": offered["agent_address"],
-        "agent_name": name,
-        "nonce": nonce,
-        "signature_chain_id": WALLET_CHAIN,
-        "signature": signing.Signature.from_hex(signed).as_json(),
-    }
+    offered = status["enable_keeper"]
+    signed = approval(s.owner, status["network"], offered["agent_address"], offered["agent_name"])
+    body = signed | {"kind": "keeper"}
     answer = await s.owner.ask("POST", "/wallet/own/enable/relay", body)
     s.story.same("the owner approved it at the venue", answer["venue"], "ok")
     await s.owner.ask("POST", "/wallet/own/enable/verify", {})
@@ -131,20 +115,11 @@ async def _agrees(s: DemoStage) -> str:
     mint = abi_codec.calldata("TestUSDC", "mint", (s.owner.wallet.address, Usdc.parse("50")))
     await s.owner.wallet.send(Call(CHAIN_ID, s.net.deployed.usdc, mint))
     body = TERMS | {"agent_id": s.seen["agent_id"]}
-    created = await s.owner.ask("POST", "/wallet/mandates", body, expect=201)
-    path = f"/wallet/mandates/{created['public_id']}"
-    terms = await s.owner.ask("GET", path + "/terms")
-    closing = terms["clauses"][6]
+    made = await s.owner.agree(body, "50")
+    closing = made.terms["clauses"][6]
     s.story.print_line(f" 7. {closing['text_en']} [{closing['enforced_by']}]")
-    signature = s.owner.wallet.sign_typed(terms["typed_data"])
-    await s.owner.ask("POST", path + "/sign", {"signature": signature})
-    create = await s.owner.ask("GET", path + "/create-call")
-    await s.owner.ask("POST", path + "/vault", {"tx_hash": await s.owner.send(create["call"])})
-    for call in (await s.owner.ask("GET", path + "/fund", amount="50"))["calls"]:
-        tx = await s.owner.send(call)
-    answer = await s.owner.ask("POST", path + "/vault-tx", {"tx_hash": tx})
-    s.story.same("50 USDC, floor 45; the mandate is", answer["mandate"]["status"], "working")
-    return path
+    s.story.same("50 USDC, floor 45; the mandate is", made.status, "working")
+    return made.path
 
 
 async def _steered(s: DemoStage, px: Decimal) -> None:

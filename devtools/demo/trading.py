@@ -10,6 +10,8 @@ from typing import Final
 from chain.tx_sender import address_of
 from devtools.demo.people import Owner
 from devtools.demo.story import Story
+from domain.trading.venue_values import Network
+from domain.wire_fields import JsonObject
 from venue import actions, signing
 
 KEY_DAYS: Final = 7
@@ -44,23 +46,28 @@ async def trades(story: Story, owner: Owner, number: int) -> str:
     return secret
 
 
-async def _approves(story: Story, owner: Owner) -> str:
-    status = await owner.ask("GET", "/wallet/own/status")
-    secret = "0x" + secrets.token_hex(32)
-    key = address_of(secret)
+def approval(owner: Owner, network: Network, address: str, agent_name: str) -> JsonObject:
+    """The owner's signed approval of an order key, as the browser sends it."""
     nonce = time.time_ns() // 1_000_000
-    name = f"{status['enable']['agent_name']} valid_until {nonce + KEY_DAYS * 86_400_000}"
+    name = f"{agent_name} valid_until {nonce + KEY_DAYS * 86_400_000}"
     action = actions.approve_agent(
-        status["network"], agent=key, name=name, nonce=nonce, signature_chain_id=WALLET_CHAIN
+        network, agent=address, name=name, nonce=nonce, signature_chain_id=WALLET_CHAIN
     )
     signed = owner.wallet.sign_typed(signing.user_typed_data(action))
-    body: dict[str, object] = {
-        "agent_address": key,
+    return {
+        "agent_address": address,
         "agent_name": name,
         "nonce": nonce,
         "signature_chain_id": WALLET_CHAIN,
         "signature": signing.Signature.from_hex(signed).as_json(),
     }
+
+
+async def _approves(story: Story, owner: Owner) -> str:
+    status = await owner.ask("GET", "/wallet/own/status")
+    secret = "0x" + secrets.token_hex(32)
+    key = address_of(secret)
+    body = approval(owner, status["network"], key, status["enable"]["agent_name"])
     other = {**body, "agent_address": address_of("0x" + secrets.token_hex(32))}
     refused = await owner.ask("POST", "/wallet/own/enable/relay", other, expect=400)
     story.same("another key under the same signature", refused["error"], "invalid_signature")

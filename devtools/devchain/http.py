@@ -6,27 +6,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Final
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from devtools.devchain.core import DevChain
 from devtools.devchain.rpc import answer, error
+from devtools.loopback import LOOPBACK_NAMES, is_of_this_machine, served_in_thread
 
-LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 MAX_BODY: Final = 4 * 2**20
-
-
-def _from_here(origin: str) -> bool:
-    try:
-        return urlsplit(origin).hostname in LOOPBACK
-    except ValueError:
-        return False
 
 
 @web.middleware
@@ -42,9 +33,9 @@ async def _loopback_pages(
         request.headers.get("Origin"),
         request.transport.get_extra_info("sockname") if request.transport else None,
     )
-    here = bound is not None and bound[0] in LOOPBACK
-    if (origin is not None and not _from_here(origin)) or (
-        here and not _from_here("//" + request.host)
+    here = bound is not None and bound[0] in LOOPBACK_NAMES
+    if (origin is not None and not is_of_this_machine(origin)) or (
+        here and not is_of_this_machine("//" + request.host)
     ):
         return _json_response(error(None, -32600, "only for this machine"), status=403)
     response = await handler(request)
@@ -98,19 +89,6 @@ async def serve(
     return runner, f"http://{host}:{bound}"
 
 
-@contextmanager
-def serve_in_thread(chain: DevChain) -> Iterator[str]:
+def serve_in_thread(chain: DevChain) -> AbstractContextManager[str]:
     """Serve from a thread of its own while the block runs; yields the base address."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True, name="devchain-rpc")
-    thread.start()
-    try:
-        runner, address = asyncio.run_coroutine_threadsafe(serve(chain), loop).result(10)
-        try:
-            yield address
-        finally:
-            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+    return served_in_thread(lambda: serve(chain))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import json
-import threading
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Final
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -19,24 +16,17 @@ from devtools.devvenue.faults import HUGE, VenueFault, spoiled
 from devtools.devvenue.limits import IpBudget, answer_weight, exchange_weight, info_weight
 from devtools.devvenue.refusals import UNDESERIALIZABLE, Malformed
 from devtools.devvenue.wires import read_envelope
+from devtools.loopback import is_of_this_machine, served_in_thread
 
 MAX_BODY: Final = 2**20
 VENUE: Final = web.AppKey("venue", DevVenue)
 BUDGET: Final = web.AppKey("budget", IpBudget)
-LOOPBACK_NAMES: Final = ("127.0.0.1", "::1", "localhost")
 _NOT_PARSED: Final = "Failed to parse the request body as JSON"
 
 
 def _loopback(address: str | None) -> bool:
     try:
         return ipaddress.ip_address(address or "").is_loopback
-    except ValueError:
-        return False
-
-
-def _of_this_machine(text: str) -> bool:
-    try:
-        return urlsplit(text).hostname in LOOPBACK_NAMES
     except ValueError:
         return False
 
@@ -136,8 +126,8 @@ async def _exchange(request: web.Request) -> web.StreamResponse:
 
 async def _control(request: web.Request) -> web.Response:
     origin = request.headers.get("Origin")
-    foreign = origin is not None and not _of_this_machine(origin)
-    if foreign or not _loopback(request.remote) or not _of_this_machine("//" + request.host):
+    foreign = origin is not None and not is_of_this_machine(origin)
+    if foreign or not _loopback(request.remote) or not is_of_this_machine("//" + request.host):
         raise web.HTTPForbidden(text="only for this machine")
     try:
         done = control(request.app[VENUE], request.match_info["name"], await _json(request))
@@ -191,22 +181,9 @@ async def _let_go(app: web.Application) -> None:
     app[VENUE].faults.clear()
 
 
-@contextmanager
-def serve_in_thread(venue: DevVenue) -> Iterator[str]:
+def serve_in_thread(venue: DevVenue) -> AbstractContextManager[str]:
     """Serve from a thread of its own while the block runs; yields the base address.
 
     A script in another thread steers it over `/dev/`, or between requests only.
     """
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True, name="devvenue")
-    thread.start()
-    try:
-        runner, address = asyncio.run_coroutine_threadsafe(serve(venue), loop).result(10)
-        try:
-            yield address
-        finally:
-            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+    return served_in_thread(lambda: serve(venue))
