@@ -13,6 +13,7 @@ from chain.tx_sender import address_of
 from devtools.devchain import DevChain, serve
 from domain.ports import Clock
 from server.cli.deployment import Deployed, deploy_all
+from server.settings import ChainSettings
 from server.system import SystemClock
 
 
@@ -68,6 +69,18 @@ def _replayed_contracts(chain: DevChain) -> Deployed:
         raise ValueError("the journal is of an earlier edition of the contracts: begin another")
     usdc, market, factory, lens, value = chain.created()[:5]
     return Deployed(usdc, factory, lens, market, value)
+
+
+def chain_settings(net: Devnet, **more: int) -> ChainSettings:
+    """The settings of a service in this process that uses the chain."""
+    return ChainSettings(
+        rpc_url=net.rpc_url,
+        usdc=net.deployed.usdc,
+        factory=net.deployed.factory,
+        lens=net.deployed.lens,
+        confirmations=0,
+        **more,
+    )
 
 
 def environment(net: Devnet, chain_id: int) -> dict[str, str]:

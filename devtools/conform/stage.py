@@ -24,7 +24,7 @@ from chain.contracts import abi_codec
 from devtools.conform.proxy import Proxy
 from devtools.demo.people import Owner
 from devtools.demo.play import market_entry
-from devtools.devnet import Devnet, devnet
+from devtools.devnet import Devnet, chain_settings, devnet
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
@@ -34,7 +34,7 @@ from server.application import application
 from server.keeper.scheduler import KeeperScheduler
 from server.mcp_api.http_app import drain, mcp_app
 from server.mcp_api.server import build_server
-from server.settings import ChainSettings, Settings
+from server.settings import Settings
 from server.system import SystemClock
 from server.wiring import Runtime, build_runtime
 from storage.schema import migrate
@@ -104,24 +104,9 @@ class Stage:
             "horizon_days": 30,
             "markets": ["test-market"],
         } | terms
-        made = await ask("POST", "/wallet/mandates", body, expect=201)
-        path = f"/wallet/mandates/{made['mandate']['public_id']}"
-        signable = await ask("GET", path + "/terms")
-        await ask(
-            "POST",
-            path + "/sign",
-            {"signature": self.owner.wallet.sign_typed(signable["typed_data"])},
-        )
-        created = await self.owner.send((await ask("GET", path + "/create-call"))["call"])
-        vault = (await ask("POST", path + "/vault", {"tx_hash": created}))["mandate"][
-            "vault_address"
-        ]
-        for call in (await ask("GET", path + "/fund", amount=body["budget_usdc"]))["calls"]:
-            funded = await self.owner.send(call)
-        await ask("POST", path + "/vault-tx", {"tx_hash": funded})
-        return ScenarioRun(
-            self, path, vault, agent["key"], key, address, self.net.chain.head.number
-        )
+        made = await self.owner.agree(body, body["budget_usdc"])
+        since = self.net.chain.head.number
+        return ScenarioRun(self, made.path, agent["key"], key, address, since)
 
 
 @dataclass
@@ -140,7 +125,6 @@ class ScenarioRun:
 
     stage: Stage
     path: str
-    vault: str
     key: str
     private_key: str
     address: str
@@ -251,17 +235,10 @@ async def staged(command: Sequence[str], limit_s: int) -> AsyncIterator[Stage]:
         async with devnet("127.0.0.1", 0, CHAIN_ID, clock=clock) as net:
             markets = folder / "markets.toml"
             markets.write_text(market_entry(net, CHAIN_ID))
-            facts = ChainSettings(
-                rpc_url=net.rpc_url,
-                usdc=net.deployed.usdc,
-                factory=net.deployed.factory,
-                lens=net.deployed.lens,
-                confirmations=0,
-            )
             settings = Settings(
                 database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
                 default_chain_id=CHAIN_ID,
-                chains={CHAIN_ID: facts},
+                chains={CHAIN_ID: chain_settings(net)},
                 keeper_private_key=SecretStr(net.keeper_key),
                 markets_file=markets,
                 door="on",

@@ -33,7 +33,7 @@ from devtools.demo.stop_line import keeps
 from devtools.demo.story import StepFailed, Story
 from devtools.demo.trading import trades
 from devtools.demo.wallet import DemoWallet
-from devtools.devnet import Devnet, devnet
+from devtools.devnet import Devnet, chain_settings, devnet
 from devtools.local_venue import LocalVenues, venues
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
@@ -42,7 +42,7 @@ from domain.refusals import Refused
 from http_shim import http_server
 from server.cli.maintenance import create_house_key
 from server.runtime.serve import serve_until
-from server.settings import ChainSettings, Settings
+from server.settings import Settings
 from server.wiring import chain_facts
 from skill.connecting import client_config
 
@@ -165,17 +165,6 @@ def _people(net: Devnet) -> list[str]:
     return [address_of("0x" + key.hex()) for key in net.chain.keys]
 
 
-def _facts(net: Devnet) -> ChainSettings:
-    return ChainSettings(
-        rpc_url=net.rpc_url,
-        usdc=net.deployed.usdc,
-        factory=net.deployed.factory,
-        lens=net.deployed.lens,
-        confirmations=0,
-        poll_s=1,
-    )
-
-
 def _settings(
     folder: Path, net: Devnet, asking: Devnet, markets: Path, base: str, both: LocalVenues
 ) -> Settings:
@@ -183,7 +172,10 @@ def _settings(
         database_url=f"sqlite:///{folder / 'wallet.sqlite'}",
         base_url=base,
         default_chain_id=CHAIN_ID,
-        chains={CHAIN_ID: _facts(net), ASKING_CHAIN_ID: _facts(asking)},
+        chains={
+            CHAIN_ID: chain_settings(net, poll_s=1),
+            ASKING_CHAIN_ID: chain_settings(asking, poll_s=1),
+        },
         keeper_private_key=SecretStr(net.keeper_key),
         markets_file=markets,
         door="on",
