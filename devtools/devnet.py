@@ -71,7 +71,7 @@ def _replayed_contracts(chain: DevChain) -> Deployed:
     return Deployed(usdc, factory, lens, market, value)
 
 
-def chain_settings(net: Devnet, **more: int) -> ChainSettings:
+def chain_settings(net: Devnet, poll_s: int = 2) -> ChainSettings:
     """The settings of a service in this process that uses the chain."""
     return ChainSettings(
         rpc_url=net.rpc_url,
@@ -79,7 +79,7 @@ def chain_settings(net: Devnet, **more: int) -> ChainSettings:
         factory=net.deployed.factory,
         lens=net.deployed.lens,
         confirmations=0,
-        **more,
+        poll_s=poll_s,
     )
 
 

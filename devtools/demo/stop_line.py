@@ -98,7 +98,7 @@ async def _approves(s: DemoStage) -> None:
     status = await s.owner.ask("GET", "/wallet/own/status")
     offered = status["enable_keeper"]
     signed = approval(s.owner, status["network"], offered["agent_address"], offered["agent_name"])
-    body = signed | {"kind": "keeper"}
+    body = {**signed, "kind": "keeper"}
     answer = await s.owner.ask("POST", "/wallet/own/enable/relay", body)
     s.story.same("the owner approved it at the venue", answer["venue"], "ok")
     await s.owner.ask("POST", "/wallet/own/enable/verify", {})
