@@ -46,11 +46,11 @@ class Sql(Protocol):
     dialect: str
     locks: str
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Run a query."""
         ...
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Run a statement; the number of rows it touched. Errors: `Duplicate`."""
         ...
 
@@ -59,10 +59,28 @@ class Sql(Protocol):
         ...
 
 
-def first(sql: Sql, text: str, /, **values: Any) -> Row | None:
+class Repository:
+    """The rows of one subject, in one transaction."""
+
+    def __init__(self, sql: Sql):
+        self._sql = sql
+
+
+def first(sql: Sql, text: str, /, **values: object) -> Row | None:
     """The first row of a query, or None."""
     rows = sql.rows(text, **values)
     return rows[0] if rows else None
+
+
+def number(sql: Sql, text: str, /, **values: object) -> int:
+    """The number `n` in the first row of a query; 0 where there is none."""
+    row = first(sql, text, **values)
+    return int(row["n"] or 0) if row else 0
+
+
+def exists(sql: Sql, where: str, /, **values: object) -> bool:
+    """True where a query has a row; `where` is its table and condition."""
+    return first(sql, f"SELECT 1 AS one FROM {where} LIMIT 1", **values) is not None
 
 
 class SqliteSql:
@@ -73,11 +91,11 @@ class SqliteSql:
     def __init__(self, connection: sqlite3.Connection):
         self._connection = connection
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Run a query."""
         return self._connection.execute(text, values).fetchall()
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Run a statement."""
         try:
             return self._connection.execute(text, values).rowcount
@@ -148,7 +166,7 @@ class PostgresSql:
         self._connection, self._duplicate = connection, UniqueViolationError
         self._answer = await_only
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Run a query."""
         statement, names = numbered(text)
         rows: Sequence[Row] = self._answer(
@@ -156,7 +174,7 @@ class PostgresSql:
         )
         return rows
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Run a statement."""
         statement, names = numbered(text)
         values_of = (values[n] for n in names)
@@ -193,14 +211,14 @@ class SingleQuery:
         self._sql, self._has_run = sql, False
         self.dialect, self.locks = sql.dialect, sql.locks
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Run a query. Errors: `PrefetchMiss`, the second time."""
         if self._has_run:
             raise PrefetchMiss(text)
         self._has_run = True
         return self._sql.rows(text, **values)
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Refuse the write: this connection only reads. Errors: `PrefetchMiss`."""
         raise PrefetchMiss(text)
 
@@ -266,4 +284,9 @@ def in_turns(table: str, where: str, whose: str, by: str) -> str:
 def columns(names: Iterable[str]) -> str:
     """`(a, b) VALUES (:a, :b)` for an INSERT."""
     listed = list(names)
-    return f"({', '.join(listed)}) VALUES ({', '.join(':' + n for n in listed)})"
+    return f"({', '.join(listed)}) VALUES ({placeholders(listed)})"
+
+
+def placeholders(names: Iterable[str]) -> str:
+    """The parameters of a list in a statement."""
+    return ", ".join(f":{name}" for name in names)

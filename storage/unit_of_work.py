@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final, get_type_hints
 
-from storage.lazy_property import lazy_property
 from storage.prefetch.write_counter import WriteCounter
 from storage.repositories.approvals import ApprovalRepository, ReservationRepository
 from storage.repositories.buffered_writes import BufferedWrites
@@ -18,12 +18,16 @@ from storage.repositories.identities import Identities
 from storage.repositories.leases import LeaseRepository
 from storage.repositories.ledger import LedgerRepository
 from storage.repositories.mandates import MandateRepository
-from storage.repositories.order_limits import OrderCounterRepository, OwnLimitRepository
+from storage.repositories.order_limits import (
+    OrderCounterRepository,
+    OwnLimitRepository,
+    SignerNonceRepository,
+    VenueWeightRepository,
+)
 from storage.repositories.orders import OrderRepository
 from storage.repositories.paper_books import PaperBookRepository
 from storage.repositories.policies import PolicyRepository
 from storage.repositories.resync_progress import ResyncRepository
-from storage.repositories.signer_nonces import SignerNonceRepository
 from storage.repositories.state_cache import StateCache
 from storage.repositories.stop_line_state import StopLineStateRepository
 from storage.repositories.stored_bytes import StoredBytesRepository
@@ -33,15 +37,52 @@ from storage.repositories.transfers import TransferRepository
 from storage.repositories.vault_totals import VaultTotalsRepository
 from storage.repositories.venue_accounts import VenueAccountRepository
 from storage.repositories.webhooks import WebhookRepository
-from storage.repositories.weight_budget import VenueWeightRepository
 from storage.sql import Sql
 
 
 class UnitOfWork:
-    """The repositories of one transaction; only the store that made it commits."""
+    """The repositories of one transaction, each made when it is first used; only the store that
+    made the unit commits.
+    """
+
+    mandates: MandateRepository
+    ledger: LedgerRepository
+    identities: Identities
+    approvals: ApprovalRepository
+    reservations: ReservationRepository
+    idempotency: IdempotencyRepository
+    switches: SwitchRepository
+    policies: PolicyRepository
+    addresses: DepositAddressRepository
+    transfers: TransferRepository
+    chainlog: ChainIndexRepository
+    sums: VaultTotalsRepository
+    readings: ResyncRepository
+    hall: HallRepository
+    work: LeaseRepository
+    venue: VenueAccountRepository
+    builder_fees: BuilderFeeRepository
+    venue_weights: VenueWeightRepository
+    allowlist: TradeAllowlistRepository
+    orders: OrderRepository
+    signer_nonces: SignerNonceRepository
+    order_counters: OrderCounterRepository
+    own_limits: OwnLimitRepository
+    limit_log: LimitLogRepository
+    paper: PaperBookRepository
+    webhooks: WebhookRepository
+    stored: StoredBytesRepository
+    venue_keeping: StopLineStateRepository
 
     def __init__(self, sql: Sql, cache: StateCache):
         self.sql, self._cache = sql, cache
+
+    def __getattr__(self, name: str) -> object:
+        make = _REPOSITORIES.get(name)
+        if make is None:
+            raise AttributeError(name)
+        created = self.__dict__[name] = make(self.sql, self._cache)
+        return created
 
     @contextmanager
     def together(self) -> Iterator[UnitOfWork]:
@@ -60,142 +101,14 @@ class UnitOfWork:
         sql = WriteCounter(self.sql)
         return UnitOfWork(sql, self._cache), sql
 
-    @lazy_property
-    def mandates(self) -> MandateRepository:
-        """Mandates."""
-        return MandateRepository(self.sql, holds=isinstance(self.sql, BufferedWrites))
 
-    @lazy_property
-    def ledger(self) -> LedgerRepository:
-        """Ledger rows and their fold."""
-        return LedgerRepository(self.sql, self._cache)
+def _on_rows(repository: Callable[[Sql], object]) -> Callable[[Sql, StateCache], object]:
+    return lambda sql, cache: repository(sql)
 
-    @lazy_property
-    def identities(self) -> Identities:
-        """People, agents, keys, sessions."""
-        return Identities(self.sql)
 
-    @lazy_property
-    def approvals(self) -> ApprovalRepository:
-        """Approval items."""
-        return ApprovalRepository(self.sql)
-
-    @lazy_property
-    def reservations(self) -> ReservationRepository:
-        """Soft reservations."""
-        return ReservationRepository(self.sql)
-
-    @lazy_property
-    def idempotency(self) -> IdempotencyRepository:
-        """Idempotency records."""
-        return IdempotencyRepository(self.sql)
-
-    @lazy_property
-    def switches(self) -> SwitchRepository:
-        """Switches."""
-        return SwitchRepository(self.sql)
-
-    @lazy_property
-    def policies(self) -> PolicyRepository:
-        """Agent policies."""
-        return PolicyRepository(self.sql)
-
-    @lazy_property
-    def addresses(self) -> DepositAddressRepository:
-        """Deposit addresses and their proofs."""
-        return DepositAddressRepository(self.sql)
-
-    @lazy_property
-    def transfers(self) -> TransferRepository:
-        """Transfer reports, balances."""
-        return TransferRepository(self.sql)
-
-    @lazy_property
-    def chainlog(self) -> ChainIndexRepository:
-        """The chain reader's tables."""
-        return ChainIndexRepository(self.sql)
-
-    @lazy_property
-    def sums(self) -> VaultTotalsRepository:
-        """Comparison of the vaults' totals with those of their rows."""
-        return VaultTotalsRepository(self.sql)
-
-    @lazy_property
-    def readings(self) -> ResyncRepository:
-        """Progress of vaults that are read again."""
-        return ResyncRepository(self.sql)
-
-    @lazy_property
-    def hall(self) -> HallRepository:
-        """The Hall's roll-ups."""
-        return HallRepository(self.sql)
-
-    @lazy_property
-    def work(self) -> LeaseRepository:
-        """Claims of keeper work."""
-        return LeaseRepository(self.sql)
-
-    @lazy_property
-    def venue(self) -> VenueAccountRepository:
-        """Links, keys and intents of own accounts at the venue."""
-        return VenueAccountRepository(self.sql)
-
-    @lazy_property
-    def builder_fees(self) -> BuilderFeeRepository:
-        """Approvals of the builder fee."""
-        return BuilderFeeRepository(self.sql)
-
-    @lazy_property
-    def venue_weights(self) -> VenueWeightRepository:
-        """The venue's request budget."""
-        return VenueWeightRepository(self.sql)
-
-    @lazy_property
-    def allowlist(self) -> TradeAllowlistRepository:
-        """Permissions to trade live."""
-        return TradeAllowlistRepository(self.sql)
-
-    @lazy_property
-    def orders(self) -> OrderRepository:
-        """Orders and their fills."""
-        return OrderRepository(self.sql)
-
-    @lazy_property
-    def signer_nonces(self) -> SignerNonceRepository:
-        """Nonces of what wallets sign for the venue."""
-        return SignerNonceRepository(self.sql)
-
-    @lazy_property
-    def order_counters(self) -> OrderCounterRepository:
-        """Daily counters of orders."""
-        return OrderCounterRepository(self.sql)
-
-    @lazy_property
-    def own_limits(self) -> OwnLimitRepository:
-        """People's own limits of orders."""
-        return OwnLimitRepository(self.sql)
-
-    @lazy_property
-    def limit_log(self) -> LimitLogRepository:
-        """Changes of who may trade live, and of how much."""
-        return LimitLogRepository(self.sql)
-
-    @lazy_property
-    def paper(self) -> PaperBookRepository:
-        """Paper books."""
-        return PaperBookRepository(self.sql, self._cache.accounts)
-
-    @lazy_property
-    def webhooks(self) -> WebhookRepository:
-        """Webhooks of owners, and what is told to them."""
-        return WebhookRepository(self.sql)
-
-    @lazy_property
-    def stored(self) -> StoredBytesRepository:
-        """Bytes stored by owners."""
-        return StoredBytesRepository(self.sql)
-
-    @lazy_property
-    def venue_keeping(self) -> StopLineStateRepository:
-        """The keeper's state of mandates at the venue."""
-        return StopLineStateRepository(self.sql)
+_REPOSITORIES: Final[Mapping[str, Callable[[Sql, StateCache], object]]] = {
+    **{name: _on_rows(repository) for name, repository in get_type_hints(UnitOfWork).items()},
+    "ledger": LedgerRepository,
+    "mandates": lambda sql, _: MandateRepository(sql, holds=isinstance(sql, BufferedWrites)),
+    "paper": lambda sql, cache: PaperBookRepository(sql, cache.accounts),
+}

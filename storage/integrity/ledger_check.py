@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from asyncio import sleep
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from domain.ledger.events.event import Event
@@ -17,12 +17,13 @@ from domain.ledger.events.payloads import Marked
 from domain.ledger.state.journal import counts
 from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from storage.feed.row_stream import LongReader, long_reader
+from storage.integrity.hash_chain import Finding, HashChain
 from storage.integrity.paper_check import books_of, check_stored_book, prove_snapshots
 from storage.repositories.clock_rollbacks import APART_US, BACK_STEPS_OF
 from storage.repositories.event_row import IN_ORDER, event_of, has_its_hash
 from storage.repositories.ledger import ALL_IDS, CHECKPOINTS_OF
 from storage.repositories.ledger_queries import HEAD
-from storage.repositories.state_cache import checkpointed
+from storage.repositories.state_codec import LEDGER
 from storage.repositories.transfers import BOTH_SUMS
 from storage.sql import Row
 from storage.store import Store
@@ -33,17 +34,6 @@ ROWS_AT_ONCE: Final = 128
 ROWS_OF: Final = (
     f"SELECT {', '.join(IN_ORDER)} FROM ledger_events WHERE public_id = :public_id ORDER BY seq"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A deviation in the stored record; `of` is a mandate's public id, an agent's id, a paper book
-    or a snapshot's hash, `seq` the row, if one.
-    """
-
-    of: str
-    seq: int | None
-    what: str
 
 
 @dataclass(slots=True)
@@ -63,14 +53,11 @@ class VerificationReport:
         """True when nothing was found."""
         return not self.findings
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Shape `{ok, ledgers, rows, checkpoints, balances, paper_books, paper_entries, findings[]
         {of, seq, what}}`.
         """
-        findings = [{"of": f.of, "seq": f.seq, "what": f.what} for f in self.findings]
-        names = ("ok", "ledgers", "rows", "checkpoints", "balances", "paper_books", "paper_entries")
-        raw = {n: getattr(self, n) for n in names}
-        return raw | {"findings": findings}
+        return {"ok": self.ok} | asdict(self)
 
 
 class LedgerWalk:
@@ -78,7 +65,7 @@ class LedgerWalk:
 
     def __init__(self, public_id: str):
         self.public_id = public_id
-        self.seq, self.hash, self.created_at = 0, "", 0
+        self.chain, self.created_at = HashChain("row"), 0
         self.state: LedgerState | None = EMPTY
         self.findings: list[Finding] = []
         self.steps_back: dict[int, int] = {}
@@ -92,18 +79,14 @@ class LedgerWalk:
     def step(self, row: Row) -> None:
         """Check one row against those before it."""
         seq = int(row["seq"])
-        if seq != self.seq + 1:
-            self.find(f"row {self.seq + 1} is missing", self.seq + 1)
-        if row["prev_hash"] != self.hash:
-            self.find("the previous hash is not that of the row before", seq)
-        if not has_its_hash(row):
-            self.find("the row does not have its hash", seq)
+        for about, fault in self.chain.step(seq, row, has_its_hash=has_its_hash(row)):
+            self.find(fault, about)
         # A clock may be set back, and the order of rows is their number; but where it was is noted,
         # for what was stored before a time is found by it.
         created_at = int(row["created_at"])
         if created_at < self.created_at - APART_US:
             self.steps_back[seq] = self.created_at
-        self.seq, self.hash, self.created_at = seq, str(row["row_hash"]), created_at
+        self.created_at = created_at
         self._fold(row)
 
     def _fold(self, row: Row) -> None:
@@ -154,10 +137,16 @@ class LedgerWalk:
             del waiting[match.seq]
         return match
 
+    def compare_checkpoint(self, text: str) -> None:
+        """Compare with what is stored at the row that was read last."""
+        if self.state is not None and LEDGER.state(text, self.chain.hash) != self.state:
+            self.find("the checkpoint is not the fold of the rows up to it", self.chain.number)
+
     def ends(self, seq: int, last_hash: str, created_at: int) -> None:
         """Compare with a stored head."""
-        if (seq, last_hash, created_at) != (self.seq, self.hash, self.created_at):
-            self.find(f"the head names row {seq}, the last row is {self.seq}", seq)
+        last = self.chain.number
+        if (seq, last_hash, created_at) != (last, self.chain.hash, self.created_at):
+            self.find(f"the head names row {seq}, the last row is {last}", seq)
 
 
 async def verify(source: Store | str) -> VerificationReport:
@@ -224,14 +213,15 @@ def _no_head(report: VerificationReport, walk: LedgerWalk | None) -> None:
 
 async def _ledger(reader: LongReader, public_id: str, report: VerificationReport) -> None:
     walk = LedgerWalk(public_id)
-    stored = await _checkpoints(reader, public_id)
+    checkpoints = reader.rows(CHECKPOINTS_OF, public_id=public_id)
+    stored = {int(row["seq"]): str(row["state"]) async for row in checkpoints}
     report.ledgers += 1
     report.checkpoints += len(stored)
     async for page in reader.pages(ROWS_OF, ROWS_AT_ONCE, public_id=public_id):
         for row in page:
             walk.step(row)
-            if walk.seq in stored:
-                _checkpoint(walk, stored.pop(walk.seq))
+            if (seq := walk.chain.number) in stored:
+                walk.compare_checkpoint(stored.pop(seq))
         await sleep(0)
         report.rows += len(page)
     for seq in stored:
@@ -252,24 +242,14 @@ async def _ledger(reader: LongReader, public_id: str, report: VerificationReport
     report.findings += walk.findings
 
 
-async def _checkpoints(reader: LongReader, public_id: str) -> dict[int, str]:
-    rows = reader.rows(CHECKPOINTS_OF, public_id=public_id)
-    return {int(row["seq"]): row["state"] async for row in rows}
-
-
-def _checkpoint(walk: LedgerWalk, text: str) -> None:
-    if walk.state is not None and checkpointed(text, walk.hash) != walk.state:
-        walk.find("the checkpoint is not the fold of the rows up to it", walk.seq)
-
-
 async def _paper(reader: LongReader, report: VerificationReport) -> None:
     """Replay every paper book against the snapshots that filled it."""
     for book in await books_of(reader):
         entries, faults = await check_stored_book(reader, book)
         report.paper_books += 1
         report.paper_entries += entries
-        report.findings += [Finding(*fault) for fault in faults]
-    report.findings += [Finding(*fault) for fault in await prove_snapshots(reader)]
+        report.findings += faults
+    report.findings += await prove_snapshots(reader)
 
 
 async def _balances(places: AsyncIterator[Row], report: VerificationReport) -> None:

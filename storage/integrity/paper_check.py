@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from decimal import Decimal
 
 from domain.trading.paper.entries import Entry, Filled, PaperBook
@@ -11,101 +11,104 @@ from domain.trading.paper.matching import facing
 from domain.trading.paper.verification import check_book
 from domain.trading.venue_values import OrderBook, book_hash
 from storage.feed.row_stream import LongReader
+from storage.integrity.hash_chain import Finding, HashChain
 from storage.repositories.paper_books import (
     ALL_BOOKS,
+    ALL_SNAPSHOTS,
     BOTH_FILLS,
     ENTRIES_OF,
     FILLS_ON,
     ORDER_FILL,
     SNAPSHOT,
-    SNAPSHOTS,
 )
 from storage.repositories.paper_checkpoints import CHECKPOINTS, faults_of
-from storage.repositories.paper_codec import book_of, entry_of, model_of, paper_hash, snapshot_of
+from storage.repositories.paper_codec import (
+    BOOKS,
+    MODEL,
+    SNAPSHOTS,
+    entry_of,
+    paper_hash,
+    take_of,
+)
 from storage.sql import Row
-
-# Of what, which entry, and what is wrong with it.
-Found = tuple[str, int | None, str]
 
 
 async def books_of(reader: LongReader) -> list[PaperBook]:
     """Every paper book."""
-    return [book_of(row) async for row in reader.rows(ALL_BOOKS)]
+    return [BOOKS.record(row) async for row in reader.rows(ALL_BOOKS)]
 
 
-async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Found]]:
-    """The entries of a book, and what is wrong with them."""
+async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Finding]]:
+    """The number of a book's entries, and what is wrong with them."""
     rows = [row async for row in reader.rows(ENTRIES_OF, book=book.book)]
-    faults: list[Found] = [(book.book, n, text) for n, text in _chained(rows)]
+    faults = [*_chained(rows)]
     entries: list[Entry] = []
     for row in rows:
         try:
             entries.append(entry_of(row))
         except (ValueError, TypeError, KeyError, ArithmeticError) as error:
-            faults.append((book.book, int(row["n"]), f"the entry cannot be read: {error!r}"))
-            return len(rows), faults
-    fills = [e for e in entries if isinstance(e.payload, Filled)]
-    snapshots = await _snapshots(reader, fills)
-    faults += [(book.book, n, text) for n, text in check_book(book, entries, snapshots)]
+            faults.append((int(row["n"]), f"the entry cannot be read: {error!r}"))
+            break
+    else:
+        faults += await _faults(reader, book, entries, rows)
+    return len(rows), [Finding(book.book, n, text) for n, text in faults]
+
+
+async def _faults(
+    reader: LongReader, book: PaperBook, entries: list[Entry], rows: list[Row]
+) -> list[tuple[int, str]]:
+    """The faults of entries that can be read."""
+    fills = [(e, e.payload) for e in entries if isinstance(e.payload, Filled)]
+    snapshots = {}
+    for name in sorted({fill.snapshot for _, fill in fills}):
+        async for row in reader.rows(SNAPSHOT, hash=name):
+            snapshots[name] = SNAPSHOTS.record(row)
     checkpoints = [row async for row in reader.rows(CHECKPOINTS, book=book.book)]
-    faults += [(book.book, n, text) for n, text in faults_of(book, entries, rows, checkpoints)]
-    for entry in fills:
-        if not await _told_alike(reader, entry):
-            faults.append((book.book, entry.n, "its order does not tell of this fill"))
-    return len(rows), faults
+    faults = [*check_book(book, entries, snapshots), *faults_of(book, entries, rows, checkpoints)]
+    for entry, fill in fills:
+        rows_of_order = [
+            r async for r in reader.rows(ORDER_FILL, order_id=fill.order_id, n=entry.n)
+        ]
+        if [_taken(row) for row in rows_of_order] != [_own(fill)]:
+            faults.append((entry.n, "its order does not tell of this fill"))
+    return faults
 
 
-async def prove_snapshots(reader: LongReader) -> list[Found]:
+def _own(fill: Filled) -> tuple[object, ...]:
+    return fill.px, fill.size, Decimal(fill.fee + fill.builder_fee).scaleb(-6), fill.snapshot
+
+
+def _taken(row: Row) -> tuple[object, ...]:
+    raw = json.loads(row["body"])
+    return (*(Decimal(raw[n]) for n in ("px", "size", "fee")), raw["snapshot"])
+
+
+async def prove_snapshots(reader: LongReader) -> list[Finding]:
     """Faults of snapshots: a hash that is not their own, or more taken of a level than its share of
     it.
     """
-    faults: list[Found] = []
-    for row in [row async for row in reader.rows(SNAPSHOTS)]:
-        snapshot = snapshot_of(row)
+    faults: list[Finding] = []
+    for row in [row async for row in reader.rows(ALL_SNAPSHOTS)]:
+        snapshot = SNAPSHOTS.record(row)
         if book_hash(snapshot.coin, snapshot.at, snapshot.bids, snapshot.asks) != snapshot.hash:
-            faults.append((snapshot.hash, None, "the snapshot does not have its hash"))
+            faults.append(Finding(snapshot.hash, None, "the snapshot does not have its hash"))
         fills = [row_on_it async for row_on_it in reader.rows(FILLS_ON, hash=snapshot.hash)]
-        faults += [(snapshot.hash, None, text) for text in _overtaken(snapshot, fills)]
+        faults += [Finding(snapshot.hash, None, text) for text in _overtaken(snapshot, fills)]
     async for row in reader.rows(BOTH_FILLS):
         if row["told"] != row["booked"]:
             text = f"orders tell of {row['told']} fills, the books of {row['booked']}"
-            faults.append(("paper", None, text))
+            faults.append(Finding("paper", None, text))
     return faults
 
 
 def _chained(rows: list[Row]) -> Iterator[tuple[int, str]]:
-    last = ""
+    chain = HashChain("entry")
     for n, row in enumerate(rows, start=1):
-        if int(row["n"]) != n:
-            yield n, f"entry {n} is missing"
-            return
-        if row["prev_hash"] != last:
-            yield n, "the previous hash is not that of the entry before"
-        if paper_hash(row) != row["row_hash"]:
-            yield n, "the entry does not have its hash"
-        last = str(row["row_hash"])
-
-
-async def _snapshots(reader: LongReader, fills: list[Entry]) -> Mapping[str, OrderBook]:
-    names = {e.payload.snapshot for e in fills if isinstance(e.payload, Filled)}
-    snapshots = {}
-    for name in sorted(names):
-        async for row in reader.rows(SNAPSHOT, hash=name):
-            snapshots[name] = snapshot_of(row)
-    return snapshots
-
-
-async def _told_alike(reader: LongReader, entry: Entry) -> bool:
-    fill = entry.payload
-    if not isinstance(fill, Filled):
-        return True
-    rows = [r async for r in reader.rows(ORDER_FILL, order_id=fill.order_id, n=entry.n)]
-    if len(rows) != 1:
-        return False
-    raw = json.loads(rows[0]["body"])
-    prepaid_cost = Decimal(fill.fee + fill.builder_fee).scaleb(-6)
-    own = (fill.px, fill.size, prepaid_cost, fill.snapshot)
-    return own == (*(Decimal(raw[n]) for n in ("px", "size", "fee")), raw["snapshot"])
+        own = paper_hash(row) == row["row_hash"]
+        for fault in chain.step(int(row["n"]), row, has_its_hash=own):
+            yield fault
+            if row["n"] != n:  # of one that is missing everything behind it tells
+                return
 
 
 def _overtaken(snapshot: OrderBook, fills: list[Row]) -> Iterator[str]:
@@ -113,10 +116,9 @@ def _overtaken(snapshot: OrderBook, fills: list[Row]) -> Iterator[str]:
     taken: dict[tuple[bool, Decimal], Decimal] = {}
     limit = Decimal(0)
     for row in fills:
-        body = json.loads(row["body"])
-        at = (bool(body["is_buy"]), Decimal(body["level"]))
-        taken[at] = taken.get(at, Decimal(0)) + Decimal(body["size"])
-        limit = max(limit, model_of(json.loads(row["model"])).depth_share)
+        is_buy, level, size = take_of(row["body"])
+        taken[is_buy, level] = taken.get((is_buy, level), Decimal(0)) + size
+        limit = max(limit, MODEL.load(row["model"]).depth_share)
     for (is_buy, px), size in taken.items():
         shown = {v.px: v.size for v in facing(snapshot, is_buy=is_buy)}
         if size > shown.get(px, Decimal(0)) * limit:

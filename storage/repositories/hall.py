@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
+from domain.ledger.state.performance import DayParts, PerformanceRecord
 from domain.text import escape_unfit
 from domain.wire_fields import JsonObject
+from storage.codec import Table
 from storage.cursors import cursor_of, keys_of, not_a_cursor
-from storage.sql import Row, Sql, canonical, first, micros, moment
+from storage.repositories.state_codec import STATES
+from storage.sql import Repository, Row, canonical, first, micros
 
 UNKNOWN: Final = 2**62
 
@@ -48,14 +51,17 @@ LISTED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class HallDay:
-    """The sums of one UTC day of a mandate; `day` is its ISO date, `body` its figures as JSON
-    values.
-    """
+    """One UTC day of a mandate; the newest has the `record` that its next rows are folded into."""
 
     public_id: str
-    day: str
     agent_id: str
-    body: JsonObject
+    parts: DayParts
+    record: PerformanceRecord | None = None
+
+    @property
+    def day(self) -> str:
+        """Its ISO date."""
+        return self.parts.day
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,51 +99,67 @@ class HallTotals:
     calls: int
 
 
-class HallRepository:
-    """Roll-ups that the Hall reads in place of ledgers."""
+_AGENTS: Final = Table(
+    "hall_agents",
+    HallAgent,
+    key="agent_id",
+    names={"ranked": None, "usdc_working_micros": "usdc_working"},
+    more=("unranked", *(f"by_{name}" for name in SORTS)),
+)
+_PUT_DAY: Final = (
+    "INSERT INTO hall_days (public_id, day, agent_id, body) VALUES (:id, :day, :agent, :body) "
+    "ON CONFLICT (public_id, day) DO UPDATE SET agent_id = excluded.agent_id, body = excluded.body"
+)
+_DAYS: Final = (
+    "SELECT * FROM hall_days WHERE public_id = :id AND day >= :since AND day < :until ORDER BY day"
+)
+_WITHOUT_ROW: Final = (
+    "SELECT a.agent_id FROM agents a LEFT JOIN hall_agents h ON h.agent_id = a.agent_id "
+    f"WHERE h.agent_id IS NULL AND {_FREE.format('a.agent_id')} LIMIT :most"
+)
+_BEHIND: Final = (
+    "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
+    "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
+    "AND (h.as_of < :today OR h.as_of > :ahead "
+    f"OR l.created_at >= h.as_of - :slack)) AND {_FREE.format('h.agent_id')} "
+    "ORDER BY h.as_of LIMIT :most"
+)
+_RANKED_NAMES: Final = (
+    "SELECT a.name FROM hall_agents h JOIN agents a ON a.agent_id = h.agent_id "
+    "WHERE h.unranked = 0 AND a.owner_id <> :owner"
+)
+_TOTALS: Final = (
+    "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
+    "COALESCE(SUM(usdc_working), 0) AS usdc, COALESCE(SUM(calls), 0) AS calls "
+    "FROM hall_agents WHERE mandates > 0"
+)
 
-    def __init__(self, sql: Sql):
-        self._sql = sql
+
+class HallRepository(Repository):
+    """Roll-ups that the Hall reads in place of ledgers."""
 
     def put_day(self, day: HallDay) -> None:
         """Store a day, in place of what was there."""
-        self._sql.run(
-            "INSERT INTO hall_days (public_id, day, agent_id, body) "
-            "VALUES (:id, :day, :agent, :body) "
-            "ON CONFLICT (public_id, day) DO UPDATE "
-            "SET agent_id = excluded.agent_id, body = excluded.body",
-            id=day.public_id,
-            day=day.day,
-            agent=day.agent_id,
-            body=canonical(dict(day.body)),
-        )
+        body: dict[str, object] = STATES.of(DayParts).dump(day.parts)
+        del body["day"]
+        if day.record is not None:
+            body["record"] = STATES.of(PerformanceRecord).dump(day.record)
+        of = {"id": day.public_id, "day": day.day, "agent": day.agent_id}
+        self._sql.run(_PUT_DAY, **of, body=canonical(body))
 
     def drop_days(self, public_id: str, since: str = "") -> None:
         """Drop a mandate's days from an ISO date on, inclusive: before they are derived again."""
-        self._sql.run(
-            "DELETE FROM hall_days WHERE public_id = :id AND day >= :since",
-            id=public_id,
-            since=since,
-        )
+        text = "DELETE FROM hall_days WHERE public_id = :id AND day >= :since"
+        self._sql.run(text, id=public_id, since=since)
 
     def days(self, public_id: str, since: str, until: str) -> list[HallDay]:
         """A mandate's days from `since`, inclusive, until `until`, exclusive; oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM hall_days WHERE public_id = :id AND day >= :since AND day < :until "
-            "ORDER BY day",
-            id=public_id,
-            since=since,
-            until=until,
-        )
-        return [_day(row) for row in rows]
+        return [_day(r) for r in self._sql.rows(_DAYS, id=public_id, since=since, until=until)]
 
     def last_day(self, public_id: str) -> HallDay | None:
         """A mandate's newest day."""
-        row = first(
-            self._sql,
-            "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT 1",
-            id=public_id,
-        )
+        text = "SELECT * FROM hall_days WHERE public_id = :id ORDER BY day DESC LIMIT 1"
+        row = first(self._sql, text, id=public_id)
         return _day(row) if row else None
 
     def stale(self, today: datetime, now: datetime, limit: int) -> list[str]:
@@ -148,61 +170,21 @@ class HallRepository:
         A row counts from a minute before `as_of` on, because a transaction that began earlier may
         commit later.
         """
-        new = self._sql.rows(
-            "SELECT a.agent_id FROM agents a LEFT JOIN hall_agents h ON h.agent_id = a.agent_id "
-            f"WHERE h.agent_id IS NULL AND {_FREE.format('a.agent_id')} LIMIT :most",
-            most=limit,
-            stale=STALE,
-            now=micros(now),
-        )
-        after = self._sql.rows(
-            "SELECT h.agent_id FROM hall_agents h WHERE EXISTS (SELECT 1 FROM mandates m "
-            "LEFT JOIN ledger_heads l ON l.public_id = m.public_id WHERE m.agent_id = h.agent_id "
-            "AND (h.as_of < :today OR h.as_of > :ahead "
-            f"OR l.created_at >= h.as_of - :slack)) AND {_FREE.format('h.agent_id')} "
-            "ORDER BY h.as_of LIMIT :most",
-            stale=STALE,
-            today=micros(today),
-            now=micros(now),
-            ahead=micros(now) + SLACK_US,  # PostgreSQL knows no type of a sum of two parameters
-            slack=SLACK_US,
-            most=limit,
-        )
-        return [r["agent_id"] for r in (*new, *after)][:limit]
+        at = {"stale": STALE, "now": micros(now), "most": limit}
+        # PostgreSQL knows no type of a sum of two parameters.
+        times = {"today": micros(today), "ahead": micros(now) + SLACK_US, "slack": SLACK_US}
+        rows = (*self._sql.rows(_WITHOUT_ROW, **at), *self._sql.rows(_BEHIND, **at, **times))
+        return [r["agent_id"] for r in rows][:limit]
 
     def ranked_names(self, except_of: str) -> list[str]:
         """The names of the agents that are ranked, but those of one owner."""
-        rows = self._sql.rows(
-            "SELECT a.name FROM hall_agents h JOIN agents a ON a.agent_id = h.agent_id "
-            "WHERE h.unranked = 0 AND a.owner_id <> :owner",
-            owner=except_of,
-        )
-        return [str(r["name"]) for r in rows]
+        return [str(r["name"]) for r in self._sql.rows(_RANKED_NAMES, owner=except_of)]
 
     def put(self, agent: HallAgent) -> None:
         """Store an agent's row, in place of what was there."""
         keys = {f"by_{name}": _key(name, agent.facts[name]) for name in SORTS}
-        row = {
-            "agent_id": agent.agent_id,
-            "accepts": int(agent.accepts),
-            "unranked": int(not agent.ranked),
-            **keys,
-            "mandates_working": agent.mandates_working,
-            "usdc_working": agent.usdc_working_micros,
-            "mandates": agent.mandates,
-            "calls": agent.calls,
-            "chart": canonical(dict(agent.chart)),
-            "as_of": micros(agent.as_of),
-            "facts": canonical(dict(agent.facts)),
-            "body": canonical(dict(agent.body)),
-        }
-        names = ", ".join(row)
-        sets = ", ".join(f"{n} = excluded.{n}" for n in row if n != "agent_id")
-        self._sql.run(
-            f"INSERT INTO hall_agents ({names}) VALUES ({', '.join(':' + n for n in row)}) "
-            f"ON CONFLICT (agent_id) DO UPDATE SET {sets}",
-            **row,
-        )
+        row = _AGENTS.row(agent, unranked=int(not agent.ranked), **keys)
+        self._sql.run(_AGENTS.upsert, **row)
 
     def get(self, agent_id: str) -> HallAgent | None:
         """One agent's row."""
@@ -225,25 +207,14 @@ class HallRepository:
         if sort not in SORTS:
             raise KeyError(sort)
         unranked, key, last = _after(sort, after)
-        rows = self._sql.rows(
-            page_query(sort, accepting=accepting),
-            unranked=unranked,
-            key=key,
-            last=last,
-            most=limit,
-        )
+        place = {"unranked": unranked, "key": key, "last": last}
+        rows = self._sql.rows(page_query(sort, accepting=accepting), **place, most=limit)
         return [_agent(r) for r in rows]
 
     def totals(self) -> HallTotals:
         """Out of an index that holds nothing else."""
-        row = first(
-            self._sql,
-            "SELECT COUNT(*) AS agents, COALESCE(SUM(mandates_working), 0) AS working, "
-            "COALESCE(SUM(usdc_working), 0) AS usdc, COALESCE(SUM(calls), 0) AS calls "
-            "FROM hall_agents WHERE mandates > 0",
-        )
-        numbers = (int(row[n]) for n in ("agents", "working", "usdc", "calls")) if row else (0,) * 4
-        return HallTotals(*numbers)
+        (row,) = self._sql.rows(_TOTALS)
+        return HallTotals(*(int(row[n]) for n in ("agents", "working", "usdc", "calls")))
 
 
 def page_query(sort: str, *, accepting: bool) -> str:
@@ -276,26 +247,18 @@ def _key(name: str, value: int | None) -> int:
 
 
 def _day(row: Row) -> HallDay:
-    return HallDay(row["public_id"], row["day"], row["agent_id"], json.loads(row["body"]))
+    body = json.loads(row["body"])
+    parts: DayParts = STATES.of(DayParts).load(body | {"day": row["day"]})
+    record = STATES.of(PerformanceRecord | None).load(body.get("record"))
+    return HallDay(row["public_id"], row["agent_id"], parts, record)
 
 
 def _agent(row: Row) -> HallAgent:
-    return HallAgent(
-        row["agent_id"],
-        bool(row["accepts"]),
-        not row["unranked"],
-        json.loads(row["facts"]),
-        int(row["mandates_working"]),
-        int(row["usdc_working"]),
-        moment(row["as_of"]),
-        _legible(json.loads(row["body"])),
-        int(row["mandates"]),
-        int(row["calls"]),
-        json.loads(row["chart"]),
+    agent = _AGENTS.record(row, ranked=not row["unranked"])
+    # Names stored earlier may hold any characters.
+    name = agent.body.get("name")
+    return (
+        replace(agent, body={**agent.body, "name": escape_unfit(name)})
+        if isinstance(name, str)
+        else agent
     )
-
-
-def _legible(body: dict[str, object]) -> dict[str, object]:
-    """The body with a readable name; names stored earlier may hold any characters."""
-    name = body.get("name")
-    return body | {"name": escape_unfit(name)} if isinstance(name, str) else body

@@ -10,7 +10,7 @@ from typing import Final
 
 import orjson
 
-from storage.sql import Sql, first, maybe_micros, maybe_moment, micros
+from storage.sql import Repository, Row, Sql, first, maybe_micros, maybe_moment, micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class IdempotencyRecord:
 
 CLAIM: Final = (
     "INSERT INTO idempotency (scope, key, request_hash, claimed_at, until_at) "
-    "VALUES (:scope, :key, :hash, :at, :until) ON CONFLICT (scope, key) DO NOTHING"
+    "VALUES (:scope, :key, :request_hash, :claimed_at, :until) ON CONFLICT (scope, key) DO NOTHING"
 )
 CLAIMED: Final = "SELECT * FROM idempotency WHERE scope = :scope AND key = :key"
 COMPLETE: Final = (
@@ -40,6 +40,7 @@ ANSWERED: Final = (
     "INSERT INTO idempotency (scope, key, request_hash, claimed_at, status, response) "
     "VALUES (:scope, :key, :request_hash, :claimed_at, :status, :response)"
 )
+_UNFINISHED: Final = "WHERE scope = :scope AND key = :key AND status IS NULL"
 
 
 def _text(response: Mapping[str, object]) -> str:
@@ -49,12 +50,12 @@ def _text(response: Mapping[str, object]) -> str:
         return json.dumps(response, separators=(",", ":"))
 
 
-class IdempotencyRepository:
+class IdempotencyRepository(Repository):
     """Keys of agent writes (spec 2.17)."""
 
     def __init__(self, sql: Sql):
-        self._sql = sql
-        self._made: dict[tuple[str, str], dict[str, object]] = {}  # claims that are no rows yet
+        super().__init__(sql)
+        self._made: dict[tuple[str, str], Row] = {}  # claims that are no rows yet
 
     def acquire(
         self,
@@ -67,35 +68,24 @@ class IdempotencyRepository:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.
         """
-        if until is None and not self._sql.locks:
-            # Nobody else writes while this transaction runs, which completes the claim or leaves
-            # nothing behind: the row is written once, with its answer.
-            record = self.find(scope, key)
-            if record is None and (scope, key) not in self._made:
-                self._made[scope, key] = {"request_hash": request_hash, "claimed_at": micros(now)}
-                return IdempotencyRecord(True, request_hash)
-            return record if record is not None else IdempotencyRecord(False, request_hash)
-        created = self._sql.run(
-            CLAIM,
-            scope=scope,
-            key=key,
-            hash=request_hash,
-            at=micros(now),
-            until=maybe_micros(until),
+        claim: Row = {"request_hash": request_hash, "claimed_at": micros(now)}
+        # Where nobody else writes while this transaction runs, which completes the claim or leaves
+        # nothing behind, the row is written once, with its answer.
+        at_once = until is None and not self._sql.locks
+        created = not at_once and self._sql.run(
+            CLAIM, scope=scope, key=key, **claim, until=maybe_micros(until)
         )
-        if created == 1:
-            return IdempotencyRecord(True, request_hash, until=until)
-        record = self.find(scope, key)
-        return record if record is not None else IdempotencyRecord(False, request_hash)
+        record = None if created else self.find(scope, key)
+        if record is not None:
+            return record
+        if at_once:
+            created = (scope, key) not in self._made
+            self._made.setdefault((scope, key), claim)
+        return IdempotencyRecord(bool(created), request_hash, until=until if created else None)
 
     def find(self, scope: str, key: str) -> IdempotencyRecord | None:
         """The record of a key."""
-        row = first(
-            self._sql,
-            CLAIMED,
-            scope=scope,
-            key=key,
-        )
+        row = first(self._sql, CLAIMED, scope=scope, key=key)
         if row is None:
             return None
         response = json.loads(row["response"]) if row["response"] is not None else None
@@ -106,25 +96,13 @@ class IdempotencyRepository:
         """Store the first answer, so that a repeat is identical."""
         claim = self._made.pop((scope, key), None)
         values = {"status": status, "response": _text(response), "scope": scope, "key": key}
-        if claim is None:
-            self._sql.run(COMPLETE, **values)
-        else:
-            self._sql.run(ANSWERED, **values, **claim)
+        self._sql.run(COMPLETE if claim is None else ANSWERED, **values, **(claim or {}))
 
     def abandon(self, scope: str, key: str, now: datetime) -> None:
         """Mark a claim as one that no process will complete: its effect may have happened."""
-        self._sql.run(
-            "UPDATE idempotency SET until_at = :now "
-            "WHERE scope = :scope AND key = :key AND status IS NULL",
-            scope=scope,
-            key=key,
-            now=micros(now),
-        )
+        text = f"UPDATE idempotency SET until_at = :now {_UNFINISHED}"
+        self._sql.run(text, scope=scope, key=key, now=micros(now))
 
     def release(self, scope: str, key: str) -> None:
         """Give an unfinished claim back."""
-        self._sql.run(
-            "DELETE FROM idempotency WHERE scope = :scope AND key = :key AND status IS NULL",
-            scope=scope,
-            key=key,
-        )
+        self._sql.run(f"DELETE FROM idempotency {_UNFINISHED}", scope=scope, key=key)

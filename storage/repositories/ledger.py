@@ -34,8 +34,9 @@ from storage.repositories.ledger_queries import (
     TAIL,
     rows_above,
 )
-from storage.repositories.state_cache import StateCache, checkpoint_text, checkpointed
-from storage.sql import Row, Sql, canonical, first, micros, moment
+from storage.repositories.state_cache import StateCache
+from storage.repositories.state_codec import LEDGER
+from storage.sql import Row, Sql, canonical, exists, first, micros, moment
 
 # The first day of the epoch is a Thursday; and what the index `ledger_late` holds, to the letter.
 WEEK, MONDAY = 604_800_000_000, 259_200_000_000
@@ -53,6 +54,28 @@ ROWS_OF: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id ORDER
 
 
 CHECKPOINTS_OF: Final = "SELECT seq, state FROM ledger_checkpoints WHERE public_id = :public_id"
+_HAS_LOG: Final = (
+    "ledger_events WHERE public_id = :public_id AND tx_hash = :tx_hash AND log_index = :log_index "
+    "AND reported_by = 'chain'"
+)
+_BEHIND: Final = (
+    "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq ORDER BY seq "
+    "LIMIT :most"
+)
+_BELOW: Final = (
+    "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before "
+    "ORDER BY seq DESC LIMIT :most"
+)
+# Those stored in the rest of the week of a moment, and those that tell in a later week of one
+# before: the only rows of `ledger_late`, however many others there are. The plus signs keep SQLite
+# from walking the others by their time or number.
+_LATE_ROWS: Final = (
+    "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :low "
+    "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
+    "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
+    f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
+    "ORDER BY seq"
+)
 
 
 class LedgerRepository(HouseEventRepository):
@@ -165,16 +188,8 @@ class LedgerRepository(HouseEventRepository):
         if preloaded is not None:
             by_chain = [e.log_index for e in preloaded if e.reported_by is Reporter.CHAIN]
             return new.log_index in by_chain
-        row = first(
-            self._sql,
-            "SELECT 1 AS one FROM ledger_events WHERE public_id = :public_id "
-            "AND tx_hash = :tx_hash "
-            "AND log_index = :log_index AND reported_by = 'chain'",
-            public_id=public_id,
-            tx_hash=tx_hash,
-            log_index=new.log_index,
-        )
-        return row is not None
+        log = {"tx_hash": tx_hash, "log_index": new.log_index}
+        return exists(self._sql, _HAS_LOG, public_id=public_id, **log)
 
     def _partner(self, public_id: str, new: NewEvent, tx_hash: str) -> Event | None:
         """The earliest row that tells of the same action from the other side and has no partner
@@ -198,13 +213,8 @@ class LedgerRepository(HouseEventRepository):
     def _checkpoint(
         self, public_id: str, seq: int, created: int, state: LedgerState, row_hash: str
     ) -> None:
-        self._sql.run(
-            CHECK,
-            public_id=public_id,
-            seq=seq,
-            created_at=created,
-            state=checkpoint_text(state, row_hash),
-        )
+        row = {"public_id": public_id, "seq": seq, "created_at": created}
+        self._sql.run(CHECK, **row, state=LEDGER.text(state, row_hash))
 
     def state(self, public_id: str) -> LedgerState:
         """The fold at the newest row: the last checkpoint and the tail after it."""
@@ -229,7 +239,7 @@ class LedgerRepository(HouseEventRepository):
         above = rows_above(public_id, state.seq)
         nearest = first(self._sql, NEAREST, **above)
         if nearest is not None:
-            checkpoint = checkpointed(nearest["state"], nearest["row_hash"])
+            checkpoint = LEDGER.state(nearest["state"], nearest["row_hash"])
             if checkpoint is None:  # it is no shortcut; `db verify` tells of it
                 return None
             row_hash, state = nearest["row_hash"], checkpoint
@@ -243,10 +253,6 @@ class LedgerRepository(HouseEventRepository):
         partners = {int(row["seq"]): event_of(row) for row in paired}
         return self._after(public_id, state, [event_of(r) for r in rows], partners=partners)
 
-    def _tail(self, public_id: str, after: int, last: int) -> Sequence[Row]:
-        """Rows above a seq (exclusive) up to another (inclusive), oldest first; a page of them."""
-        return self._sql.rows(TAIL, public_id=public_id, after=after, last=last)
-
     def state_before(self, public_id: str, moment_: datetime) -> LedgerState:
         """The fold of the rows that happened before a moment, exclusive, in their order, whenever
         they were read.
@@ -257,21 +263,9 @@ class LedgerRepository(HouseEventRepository):
         """
         seq, low = safe_start_before(self._sql, public_id, micros(moment_) - 2 * APART_US)
         state = self._folded(public_id, seq) if seq else EMPTY
-        # Those stored in the rest of the week of the moment, and those that tell in a later week
-        # of one before: the only rows of `ledger_late`, however many others there are. The plus
-        # signs keep SQLite from walking the others by their time or number.
-        late = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND created_at >= :low "
-            "AND created_at < :monday AND occurred_at < :before AND +seq > :seq "
-            "UNION ALL SELECT * FROM ledger_events WHERE public_id = :public_id "
-            f"AND {LATE} AND occurred_at < :before AND +created_at >= :monday AND +seq > :seq "
-            "ORDER BY seq",
-            public_id=public_id,
-            low=low,
-            monday=-(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY,
-            before=micros(moment_),
-            seq=state.seq,
-        )
+        times = {"low": low, "monday": -(-(micros(moment_) + MONDAY) // WEEK) * WEEK - MONDAY}
+        values = {"public_id": public_id, "before": micros(moment_), "seq": state.seq}
+        late = self._sql.rows(_LATE_ROWS, **values, **times)
         return self._after(public_id, state, [event_of(r) for r in late], micros(moment_))
 
     def _folded(self, public_id: str, last: int) -> LedgerState:
@@ -283,11 +277,11 @@ class LedgerRepository(HouseEventRepository):
         tells of it.
         """
         row = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
-        return checkpointed(row["state"], row["row_hash"]) if row else None
+        return LEDGER.state(row["state"], row["row_hash"]) if row else None
 
     def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
         while True:
-            rows = self._tail(public_id, state.seq, last)
+            rows = self._sql.rows(TAIL, public_id=public_id, after=state.seq, last=last)
             state = self._after(public_id, state, [event_of(r) for r in rows])
             if len(rows) < PAGE:
                 return state
@@ -338,16 +332,9 @@ class LedgerRepository(HouseEventRepository):
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
         """Rows below a seq (exclusive), newest first."""
-        return [
-            self._cache.event(r)
-            for r in self._sql.rows(
-                "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before "
-                "ORDER BY seq DESC LIMIT :most",
-                public_id=public_id,
-                before=before_seq if before_seq is not None else 2**62,
-                most=limit,
-            )
-        ]
+        before = before_seq if before_seq is not None else 2**62
+        rows = self._sql.rows(_BELOW, public_id=public_id, before=before, most=limit)
+        return [self._cache.event(r) for r in rows]
 
     def before(
         self, public_id: str, at: int, seq: int, limit: int, *, happened: bool = False
@@ -356,46 +343,25 @@ class LedgerRepository(HouseEventRepository):
         first. `happened`: those that happened before it, whenever they were read.
         """
         time = "occurred_at" if happened else "created_at"
-        rows = self._sql.rows(
+        text = (
             "SELECT * FROM ledger_events WHERE public_id = :public_id "
-            f"AND ({time}, seq) < (:at, :seq) ORDER BY {time} DESC, seq DESC LIMIT :most",
-            public_id=public_id,
-            at=at,
-            seq=seq,
-            most=limit,
+            f"AND ({time}, seq) < (:at, :seq) ORDER BY {time} DESC, seq DESC LIMIT :most"
         )
+        rows = self._sql.rows(text, public_id=public_id, at=at, seq=seq, most=limit)
         return [self._cache.event(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:
         """Rows above a seq (exclusive), oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
-            "ORDER BY seq LIMIT :most",
-            public_id=public_id,
-            seq=seq,
-            most=limit,
-        )
-        return [self._cache.event(r) for r in rows]
+        return [event for event, _ in self.hashed_behind(public_id, seq, limit)]
 
     def hashed_behind(self, public_id: str, seq: int, limit: int) -> list[tuple[Event, str]]:
         """Rows above a seq (exclusive) with their hashes, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :seq "
-            "ORDER BY seq LIMIT :most",
-            public_id=public_id,
-            seq=seq,
-            most=limit,
-        )
+        rows = self._sql.rows(_BEHIND, public_id=public_id, seq=seq, most=limit)
         return [(self._cache.event(r), r["row_hash"]) for r in rows]
 
     def hash_of(self, public_id: str, seq: int) -> str | None:
         """The hash of one row; "" of the beginning, None where there is no such row."""
-        row = first(
-            self._sql,
-            "SELECT row_hash FROM ledger_events WHERE public_id = :public_id AND seq = :seq",
-            public_id=public_id,
-            seq=seq,
-        )
+        row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
         return row["row_hash"] if row else "" if seq == 0 else None
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from domain.mandates.mandate import Mandate, SignedTerms, Status, TermsFrame
+from domain.mandates.mandate import Mandate, TermsFrame
 from domain.mandates.targets import Target
-from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.wire_fields import JsonObject
+from storage.codec import Codec, Codecs, hints_of
 from storage.cursors import cursor_of, keys_of
 from storage.repositories.leases import UNPAID_FEE
 from storage.repositories.mandate_polling import MandatePollingRepository
-from storage.repositories.mandate_queries import BY_VAULTS
 from storage.sql import (
     Duplicate,
     Row,
@@ -30,50 +27,71 @@ from storage.sql import (
     micros,
 )
 
-MONEY: Final = frozenset(
-    {"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc"}
+POLLED: Final = ("refreshed_at", "differs_at")
+_FRAME: Final = Codec(
+    lambda frame: [frame.issued_at, frame.ends_at, str(frame.nonce)],
+    lambda raw: TermsFrame(raw[0], raw[1], int(raw[2])),
 )
-
-
-TIMES: Final = frozenset(
-    {
-        "created_at",
-        "signed_at",
-        "accepted_at",
-        "stopped_at",
-        "settled_at",
-        "cancelled_at",
-        "paused_at",
-        "ends_at",
-        "refreshed_at",
-    }
+_TARGET: Final = Codec(Target.as_json, Target.from_json)
+_WORDS: Final = Codec(list, lambda raw: tuple(raw or ()))  # older rows have null
+# The body has every field but those that a poller writes; some stand in columns as well.
+BODY: Final = (
+    Codecs(special={TermsFrame: _FRAME, Target: _TARGET, tuple[str, ...]: _WORDS})
+    .record(Mandate, [name for name in hints_of(Mandate) if name not in POLLED])
+    .as_text()
 )
-
-
 _COLUMNS: Final = (
-    "public_id",
-    "owner_id",
-    "agent_id",
-    "open_board",
-    "status",
-    "chain_id",
-    "vault_lower",
-    "accepted_at",
-    "created_at",
-    "refreshed_at",
-    "proposed_by",
-    "version",
-    "body",
-)
-
-
+    "public_id", "owner_id", "agent_id", "open_board", "status", "chain_id", "vault_lower",
+    "accepted_at", "created_at", "refreshed_at", "proposed_by", "version", "body",
+)  # fmt: skip
 PARSED: Final = 4_096
-
-
 _SELECT: Final = "SELECT body, version, refreshed_at, differs_at FROM mandates"
 BY_ID: Final = f"{_SELECT} WHERE public_id = :id"
 BY_VAULT: Final = f"{_SELECT} WHERE chain_id = :chain AND vault_lower = :vault"
-POLLED: Final = ("refreshed_at", "differs_at")
+# A plan is made once, perhaps while the table is empty, and kept while it grows: each vault is
+# looked for by its key. Locked in the order of the ids, two that lock some never wait for each
+# other in a circle; whoever waited for one looks at the row as it has become.
+BY_VAULTS: Final[Mapping[str, str]] = {
+    "postgresql": """
+SELECT m.* FROM (
+  SELECT i.public_id, v.vault FROM unnest(:vaults::text[]) AS v(vault) CROSS JOIN LATERAL (
+    SELECT public_id FROM mandates WHERE chain_id = :chain AND vault_lower = v.vault OFFSET 0
+  ) i ORDER BY i.public_id
+) q CROSS JOIN LATERAL (
+  SELECT body, version, refreshed_at, differs_at FROM mandates
+  WHERE public_id = q.public_id AND vault_lower = q.vault FOR UPDATE
+) m""",
+    "sqlite": f"{_SELECT} "
+    "WHERE chain_id = :chain AND vault_lower IN (SELECT value FROM json_each(:vaults))",
+}
+_INSERT: Final = f"INSERT INTO mandates {columns(_COLUMNS)}"
+_SETS: Final = (f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
+_SAVE: Final = (
+    f"UPDATE mandates SET {', '.join(_SETS)} WHERE public_id = :public_id AND version = :was"
+)
+_NON_DRAFT: Final = (
+    f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') "
+    "AND (created_at, public_id) > (:at, :last) ORDER BY created_at, public_id LIMIT :most"
+)
+_IDS_OF_AGENT: Final = (
+    "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' "
+    "OR owner_id = :owner) ORDER BY public_id"
+)
+_BUSY: Final = (
+    "SELECT m.public_id, m.created_at AS made, (SELECT MAX(e.created_at) "
+    "FROM ledger_events e WHERE e.public_id = m.public_id) AS newest FROM mandates m "
+    "JOIN ledger_heads l ON l.public_id = m.public_id "
+    "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
+    "AND (m.created_at, m.public_id) > (:made, :last) "
+    "ORDER BY m.created_at, m.public_id LIMIT :most"
+)
+_TO_REFRESH: Final = (
+    f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
+    "AND (refreshed_at IS NULL OR refreshed_at <= :since OR refreshed_at > :now) "
+    "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
+    "WHERE w.kind = :unpaid AND w.key = mandates.public_id AND w.until_at <= :now)) "
+    "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id LIMIT :most"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +116,7 @@ class MandateRepository(MandatePollingRepository):
 
     def add(self, mandate: Mandate) -> None:
         """Store a new mandate."""
-        self._sql.run("INSERT INTO mandates " + columns(_COLUMNS), **_row(mandate, 1))
+        self._sql.run(_INSERT, **_row(mandate, 1))
         self._versions[mandate.public_id] = 1
 
     def get(self, public_id: str, *, lock: bool = False) -> Mandate | None:
@@ -129,28 +147,16 @@ class MandateRepository(MandatePollingRepository):
             k: h for k, h in stay.items() if h is None or h.public_id != mandate.public_id
         }
         was = self._versions[mandate.public_id]
-        row = _row(mandate, was + 1)
-        sets = ", ".join(f"{n} = :{n}" for n in _COLUMNS if n not in ("public_id", "refreshed_at"))
         try:
-            changed = self._sql.run(
-                f"UPDATE mandates SET {sets} WHERE public_id = :public_id AND version = :was",
-                **row,
-                was=was,
-            )
+            changed = self._sql.run(_SAVE, **_row(mandate, was + 1), was=was)
         except Duplicate:
-            raise Refused(
-                refusal("conflict", why="That vault belongs to another mandate.")
-            ) from None
+            raise _conflict("That vault belongs to another mandate.") from None
         if changed != 1:
-            raise Refused(
-                refusal(
-                    "conflict", why="The mandate was changed by another request at the same time."
-                )
-            )
+            raise _conflict("The mandate was changed by another request at the same time.")
         self._versions[mandate.public_id] = was + 1
 
     def _mandate(self, row: Row, *, once: bool = False) -> Mandate:
-        mandate = _decoded(row["body"]) if once else _parsed(row["body"])
+        mandate: Mandate = BODY.load(row["body"]) if once else _parsed(row["body"])
         read, differs = maybe_moment(row["refreshed_at"]), maybe_moment(row["differs_at"])
         if read is not None or differs is not None:
             mandate = replace(mandate, refreshed_at=read, differs_at=differs)
@@ -161,15 +167,13 @@ class MandateRepository(MandatePollingRepository):
         self, where: str, after: str | None, limit: int, values: Mapping[str, object]
     ) -> list[Mandate]:
         at, last = keys_of(after, (int, str)) if after else (2**62, "")
-        rows = self._sql.rows(
+        text = (
             f"{_SELECT} WHERE {where} AND (created_at, public_id) < (:at, :last) "
-            "ORDER BY created_at DESC, public_id DESC LIMIT :most",
-            **values,
-            at=at,
-            last=last,
-            most=limit,
+            "ORDER BY created_at DESC, public_id DESC LIMIT :most"
         )
-        return [self._mandate(r) for r in rows]
+        return [
+            self._mandate(r) for r in self._sql.rows(text, **values, at=at, last=last, most=limit)
+        ]
 
     def of_owner(
         self,
@@ -184,25 +188,20 @@ class MandateRepository(MandatePollingRepository):
         where = "owner_id = :owner" + (
             " AND proposed_by IS NOT NULL AND status = 'draft'" if proposed_only else ""
         )
-        where += " AND status = :status" if status else ""
-        return self._page(
-            where,
-            after,
-            limit,
-            {"owner": owner_id} | ({"status": status} if status else {}),
-        )
+        return self._of(where, after, limit, status, owner=owner_id)
 
     def of_agent(
         self, agent_id: str, *, after: str | None, limit: int, status: str | None = None
     ) -> list[Mandate]:
         """The mandates that name an agent, newest first."""
-        where = "agent_id = :agent" + (" AND status = :status" if status else "")
-        return self._page(
-            where,
-            after,
-            limit,
-            {"agent": agent_id} | ({"status": status} if status else {}),
-        )
+        return self._of("agent_id = :agent", after, limit, status, agent=agent_id)
+
+    def _of(
+        self, where: str, after: str | None, limit: int, status: str | None, **values: str
+    ) -> list[Mandate]:
+        if status:
+            where, values = f"{where} AND status = :status", values | {"status": status}
+        return self._page(where, after, limit, values)
 
     def offers(self, agent_id: str, *, after: str | None, limit: int) -> list[Mandate]:
         """Mandates this agent may accept, newest first: those that name it, then those of the
@@ -246,26 +245,14 @@ class MandateRepository(MandatePollingRepository):
     def non_draft_of_owner(self, owner_id: str, *, after: str | None, limit: int) -> list[Mandate]:
         """A page of an owner's mandates but drafts and cancelled ones, oldest first."""
         at, last = keys_of(after, (int, str)) if after else (-1, "")
-        rows = self._sql.rows(
-            f"{_SELECT} WHERE owner_id = :owner AND status NOT IN ('draft', 'cancelled') "
-            "AND (created_at, public_id) > (:at, :last) ORDER BY created_at, public_id LIMIT :most",
-            owner=owner_id,
-            at=at,
-            last=last,
-            most=limit,
-        )
+        rows = self._sql.rows(_NON_DRAFT, owner=owner_id, at=at, last=last, most=limit)
         # All of them are walked, each once: kept, they would drive out those that are read again,
         # and leave the collector one long young generation.
         return [self._mandate(r, once=True) for r in rows]
 
     def ids_of_agent(self, agent_id: str, owner_id: str | None = None) -> list[str]:
         """Ids of an agent's mandates; those of one owner where it is named."""
-        rows = self._sql.rows(
-            "SELECT public_id FROM mandates WHERE agent_id = :agent AND (:owner = '' "
-            "OR owner_id = :owner) ORDER BY public_id",
-            agent=agent_id,
-            owner=owner_id or "",
-        )
+        rows = self._sql.rows(_IDS_OF_AGENT, agent=agent_id, owner=owner_id or "")
         return [r["public_id"] for r in rows]
 
     def busy_of_agent(
@@ -274,20 +261,8 @@ class MandateRepository(MandatePollingRepository):
         """An agent's mandates that have rows, the oldest first; a page behind a (time made, id).
         Those of one owner where it is named.
         """
-        created, last = after
-        rows = self._sql.rows(
-            "SELECT m.public_id, m.created_at AS made, (SELECT MAX(e.created_at) "
-            "FROM ledger_events e WHERE e.public_id = m.public_id) AS newest FROM mandates m "
-            "JOIN ledger_heads l ON l.public_id = m.public_id "
-            "WHERE m.agent_id = :agent AND (:owner = '' OR m.owner_id = :owner) "
-            "AND (m.created_at, m.public_id) > (:made, :last) "
-            "ORDER BY m.created_at, m.public_id LIMIT :most",
-            agent=agent_id,
-            owner=owner_id or "",
-            made=created,
-            last=last,
-            most=limit,
-        )
+        of = {"agent": agent_id, "owner": owner_id or ""}
+        rows = self._sql.rows(_BUSY, **of, made=after[0], last=after[1], most=limit)
         return [ActiveMandate(r["public_id"], int(r["made"]), int(r["newest"])) for r in rows]
 
     def due_for_refresh(
@@ -300,19 +275,10 @@ class MandateRepository(MandatePollingRepository):
         A refresh of a time to come was noted by a clock that ran ahead, and counts for nothing.
         Locked rows are somebody else's work already.
         """
-        rows = self._sql.rows(
-            f"{_SELECT} WHERE chain_id = :chain AND vault_lower IS NOT NULL "
-            "AND (refreshed_at IS NULL OR refreshed_at <= :since OR refreshed_at > :now) "
-            "AND (status <> 'settled' OR EXISTS (SELECT 1 FROM work_claims w "
-            "WHERE w.kind = :unpaid AND w.key = mandates.public_id AND w.until_at <= :now)) "
-            "ORDER BY CASE WHEN refreshed_at IS NULL THEN 0 ELSE 1 END, refreshed_at, public_id "
-            "LIMIT :most" + (f"{self._lock} SKIP LOCKED" if self._lock and since else ""),
-            chain=chain_id,
-            unpaid=UNPAID_FEE,
-            now=micros(now),
-            since=micros(since or now),
-            most=limit,
-        )
+        tail = f"{self._lock} SKIP LOCKED" if self._lock and since else ""
+        times = {"now": micros(now), "since": micros(since or now)}
+        of = {"chain": chain_id, "unpaid": UNPAID_FEE}
+        rows = self._sql.rows(_TO_REFRESH + tail, **of, **times, most=limit)
         return [self._mandate(r) for r in rows]
 
 
@@ -342,8 +308,12 @@ def _row(mandate: Mandate, version: int) -> dict[str, object]:
         "refreshed_at": maybe_micros(mandate.refreshed_at),
         "proposed_by": mandate.proposed_by_agent_id,
         "version": version,
-        "body": canonical(body_of(mandate)),
+        "body": BODY.dump(mandate),
     }
+
+
+def _conflict(reason: str) -> Refused:
+    return Refused(refusal("conflict", why=reason))
 
 
 @lru_cache(PARSED)
@@ -351,50 +321,5 @@ def _parsed(body: str) -> Mandate:
     """The mandate behind a stored text: values are frozen, so that the same text may give the same
     value again.
     """
-    return _decoded(body)
-
-
-def _decoded(body: str) -> Mandate:
-    return mandate_of(json.loads(body))
-
-
-def body_of(mandate: Mandate) -> dict[str, object]:
-    """Every attribute as JSON; amounts as micros, times as microseconds."""
-    body: dict[str, object] = {}
-    for f in fields(mandate):
-        value = getattr(mandate, f.name)
-        if f.name in POLLED:
-            continue
-        if value is None:
-            body[f.name] = None
-        elif f.name in MONEY:
-            body[f.name] = value.micros
-        elif f.name in TIMES:
-            body[f.name] = micros(value)
-        elif f.name == "allowed_targets":
-            body[f.name] = [t.as_json() for t in value]
-        elif f.name == "frame":
-            body[f.name] = [value.issued_at, value.ends_at, str(value.nonce)]
-        elif f.name == "signed":
-            body[f.name] = {x.name: getattr(value, x.name) for x in fields(value)}
-        elif f.name == "legacy_caps":
-            body[f.name] = dict(value)
-        else:
-            body[f.name] = value
-    return body
-
-
-def mandate_of(body: JsonObject) -> Mandate:
-    """Read `body_of`'s form back."""
-    values = dict(body)
-    for name in MONEY:
-        values[name] = None if values[name] is None else Usdc(values[name])
-    for name in TIMES:
-        values[name] = maybe_moment(values.get(name))
-    values["allowed_targets"] = tuple(Target.from_json(t) for t in values["allowed_targets"])
-    values["unclear_terms"] = tuple(values.get("unclear_terms") or ())
-    values["status"] = Status(values["status"])
-    frame, signed = values["frame"], values["signed"]
-    values["frame"] = TermsFrame(frame[0], frame[1], int(frame[2])) if frame else None
-    values["signed"] = SignedTerms(**signed) if signed else None
-    return Mandate(**values)
+    mandate: Mandate = BODY.load(body)
+    return mandate

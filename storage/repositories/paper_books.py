@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -11,24 +11,38 @@ from domain.trading.paper.entries import Entry, EntryPayload, Filled, PaperBook
 from domain.trading.paper.matching import ConsumedDepth, consumed_depth
 from domain.trading.paper.replay import PaperAccount
 from domain.trading.venue_values import OrderBook
-from storage.repositories.paper_checkpoints import EVERY, AccountCache, PaperCheckpointRepository
+from storage.repositories.paper_checkpoints import (
+    EVERY,
+    LAST,
+    AccountCache,
+    PaperCheckpointRepository,
+)
 from storage.repositories.paper_codec import (
+    BOOKS,
     COLUMNS,
     NAMES,
+    SNAPSHOTS,
     body_of,
-    book_of,
     entry_of,
-    levels,
-    model_body,
     paper_hash,
-    prices,
     take_of,
 )
-from storage.sql import LOCKED, Row, Sql, canonical, columns, first, in_turns, micros, moment
+from storage.sql import (
+    LOCKED,
+    Repository,
+    Sql,
+    columns,
+    first,
+    in_turns,
+    maybe_micros,
+    micros,
+    moment,
+    number,
+)
 
 ALL_BOOKS: Final = "SELECT * FROM paper_books ORDER BY book"
 ENTRIES_OF: Final = "SELECT * FROM paper_entries WHERE book = :book ORDER BY n"
-SNAPSHOTS: Final = "SELECT * FROM paper_snapshots ORDER BY hash"
+ALL_SNAPSHOTS: Final = "SELECT * FROM paper_snapshots ORDER BY hash"
 FILLS_ON: Final = (
     "SELECT e.body, b.model FROM paper_entries e JOIN paper_books b ON b.book = e.book "
     "WHERE e.snapshot = :hash"
@@ -45,11 +59,27 @@ BOTH_FILLS: Final = (
 )
 
 
-class PaperBookRepository:
+_OPEN: Final = f"{BOOKS.insert} ON CONFLICT DO NOTHING"
+_KEEP: Final = f"{SNAPSHOTS.insert} ON CONFLICT DO NOTHING"
+_WAKE: Final = (
+    "UPDATE paper_watch SET seen_at = :now, due_at = :due WHERE book = :book AND due_at IS NULL"
+)
+_DUE: Final = in_turns(
+    "paper_watch t JOIN paper_books b ON b.book = t.book", "t.due_at <= :now", "b.owner_id",
+    "t.due_at",
+)  # fmt: skip
+_LOOKED: Final = (
+    "UPDATE paper_watch SET seen_at = :now, due_at = :due "
+    "WHERE book = :book AND seen_at = :seen AND due_at IS NOT NULL"
+)
+
+
+class PaperBookRepository(Repository):
     """The books of people. What is written stays; only `paper_watch` says where the house is."""
 
     def __init__(self, sql: Sql, cache: AccountCache):
-        self._sql, self._states = sql, PaperCheckpointRepository(sql, cache)
+        super().__init__(sql)
+        self._states = PaperCheckpointRepository(sql, cache)
         # SQLite has one writer at a time: nothing there has to be locked.
         self._lock = LOCKED if sql.dialect == "postgresql" else None
         self._books: dict[str, PaperBook] = {}  # seen in this transaction; none ever changes
@@ -58,56 +88,31 @@ class PaperBookRepository:
 
     def open(self, book: PaperBook) -> bool:
         """Store a new book; False where its owner has one of this name."""
-        done = self._sql.run(
-            "INSERT INTO paper_books "
-            + columns(
-                ("book", "owner_id", "agent_id", "name", "start_micros", "model", "created_at")
-            )
-            + " ON CONFLICT DO NOTHING",
-            book=book.book,
-            owner_id=book.owner_id,
-            agent_id=book.agent_id,
-            name=book.name,
-            start_micros=book.start_micros,
-            model=canonical(model_body(book.model)),
-            created_at=micros(book.created_at),
-        )
-        if done == 1:
-            self._sql.run(
-                "INSERT INTO paper_watch (book, seen_at) VALUES (:book, :at)",
-                book=book.book,
-                at=micros(book.created_at),
-            )
-        return done == 1
+        if self._sql.run(_OPEN, **BOOKS.row(book)) != 1:
+            return False
+        watch = "INSERT INTO paper_watch (book, seen_at) VALUES (:book, :at)"
+        self._sql.run(watch, book=book.book, at=micros(book.created_at))
+        return True
 
     def get(self, book: str, *, lock: bool = False) -> PaperBook | None:
         """A book by its id; `lock` keeps other writers off it."""
         if lock and self._lock:
             first(self._sql, "SELECT book FROM paper_watch WHERE book = :b" + self._lock, b=book)
         if book not in self._books:
-            self._lock_read(
-                self._sql.rows("SELECT * FROM paper_books WHERE book = :book", book=book)
-            )
+            self._seen(BOOKS.all(self._sql, "book = :book", book=book))
         return self._books.get(book)
 
     def of_agent(self, agent_id: str) -> list[PaperBook]:
         """The books that were opened for an agent, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM paper_books WHERE agent_id = :who ORDER BY created_at, book",
-            who=agent_id,
-        )
-        return self._lock_read(rows)
+        where = "agent_id = :who ORDER BY created_at, book"
+        return self._seen(BOOKS.all(self._sql, where, who=agent_id))
 
     def of_owner(self, owner_id: str) -> list[PaperBook]:
         """A person's books, oldest first."""
-        rows = self._sql.rows(
-            "SELECT * FROM paper_books WHERE owner_id = :who ORDER BY created_at, book",
-            who=owner_id,
-        )
-        return self._lock_read(rows)
+        where = "owner_id = :who ORDER BY created_at, book"
+        return self._seen(BOOKS.all(self._sql, where, who=owner_id))
 
-    def _lock_read(self, rows: Iterable[Row]) -> list[PaperBook]:
-        books = [book_of(row) for row in rows]
+    def _seen(self, books: list[PaperBook]) -> list[PaperBook]:
         self._books |= {book.book: book for book in books}
         return books
 
@@ -119,11 +124,7 @@ class PaperBookRepository:
         """Write an entry, None where there is one with this `ref` of its kind. The book is
         locked.
         """
-        last = first(
-            self._sql,
-            "SELECT n, row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1",
-            book=book,
-        )
+        last = first(self._sql, LAST, book=book)
         row: dict[str, object] = {
             "book": book,
             "n": int(last["n"]) + 1 if last else 1,
@@ -131,7 +132,7 @@ class PaperBookRepository:
             "ref": ref,
             "at": micros(at),
             "snapshot": body.snapshot if isinstance(body, Filled) else None,
-            "body": canonical({"marks": prices(marks), **body_of(body)}),
+            "body": body_of(body, marks),
             "prev_hash": last["row_hash"] if last else "",
         }
         row["row_hash"] = paper_hash(row)
@@ -165,15 +166,7 @@ class PaperBookRepository:
         other writers off it.
         """
         if not known:
-            self._sql.run(
-                "INSERT INTO paper_snapshots "
-                + columns(("hash", "coin", "at", "body"))
-                + " ON CONFLICT DO NOTHING",
-                hash=snapshot.hash,
-                coin=snapshot.coin,
-                at=micros(snapshot.at),
-                body=canonical({"bids": levels(snapshot.bids), "asks": levels(snapshot.asks)}),
-            )
+            self._sql.run(_KEEP, **SNAPSHOTS.row(snapshot))
         if self._lock:
             first(self._sql, SNAPSHOT + self._lock, hash=snapshot.hash)
 
@@ -181,58 +174,32 @@ class PaperBookRepository:
         """The amounts that paper orders took of one side of a snapshot, by level; and the number of
         fills on both its sides, none of which ever changes.
         """
-        rows = self._sql.rows(
-            "SELECT body FROM paper_entries WHERE snapshot = :hash", hash=snapshot
-        )
-        takes = [take_of(row["body"]) for row in rows]
-        return consumed_depth((level, size) for buys, level, size in takes if buys == is_buy), len(
-            rows
-        )
+        text = "SELECT body FROM paper_entries WHERE snapshot = :hash"
+        takes = [take_of(row["body"]) for row in self._sql.rows(text, hash=snapshot)]
+        own = ((level, size) for buys, level, size in takes if buys == is_buy)
+        return consumed_depth(own), len(takes)
 
     def takers(self, snapshot: str) -> int:
         """Count the fills on a snapshot."""
-        sql = "SELECT COUNT(*) AS n FROM paper_entries WHERE snapshot = :hash"
-        row = first(self._sql, sql, hash=snapshot)
-        return int(row["n"]) if row else 0
+        text = "SELECT COUNT(*) AS n FROM paper_entries WHERE snapshot = :hash"
+        return number(self._sql, text, hash=snapshot)
 
     # -- the house's own round
 
     def wake(self, book: str, now: datetime, due: datetime) -> None:
         """Schedule a book for its rounds from now on, if it is not scheduled yet."""
-        self._sql.run(
-            "UPDATE paper_watch SET seen_at = :now, due_at = :due "
-            "WHERE book = :book AND due_at IS NULL",
-            book=book,
-            now=micros(now),
-            due=micros(due),
-        )
+        self._sql.run(_WAKE, book=book, now=micros(now), due=micros(due))
 
     def due(self, now: datetime, limit: int) -> list[tuple[str, datetime]]:
         """Books that are due, and the time of each one's last round: each owner's first before any
         owner's second, the longest due first.
         """
-        rows = self._sql.rows(
-            in_turns(
-                "paper_watch t JOIN paper_books b ON b.book = t.book",
-                "t.due_at <= :now",
-                "b.owner_id",
-                "t.due_at",
-            ),
-            now=micros(now),
-            most=limit,
-        )
+        rows = self._sql.rows(_DUE, now=micros(now), most=limit)
         return [(str(r["book"]), moment(r["seen_at"])) for r in rows]
 
     def looked(self, book: str, expected_at: datetime, now: datetime, due: datetime | None) -> bool:
         """Say that a book was looked at, once for each time that it was due; None: nothing there
         needs another look.
         """
-        done = self._sql.run(
-            "UPDATE paper_watch SET seen_at = :now, due_at = :due "
-            "WHERE book = :book AND seen_at = :seen AND due_at IS NOT NULL",
-            book=book,
-            seen=micros(expected_at),
-            now=micros(now),
-            due=None if due is None else micros(due),
-        )
-        return done == 1
+        times = {"seen": micros(expected_at), "now": micros(now), "due": maybe_micros(due)}
+        return self._sql.run(_LOOKED, book=book, **times) == 1

@@ -4,29 +4,33 @@ same in a book of ten entries and of ten thousand. The entries stay the truth.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import threading
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
-from domain.trading.paper.account_codec import from_json, to_json
 from domain.trading.paper.entries import Entry, PaperBook
 from domain.trading.paper.replay import PaperAccount, apply_entry, open_account
 from storage.repositories.paper_codec import entry_of
-from storage.sql import Row, Sql, columns, first, micros
+from storage.repositories.recent_cache import RecentCache
+from storage.repositories.state_codec import PAPER
+from storage.sql import Repository, Row, Sql, columns, first, micros, number
 
 EVERY: Final = 64
 KEPT: Final = 1_024
-FOLD: Final = 1  # a number more with every change of what a replay comes to
 CHECKPOINTS: Final = "SELECT n, last_at, state FROM paper_checkpoints WHERE book = :book ORDER BY n"
 _NEAREST: Final = (
     "SELECT c.n, c.state, e.row_hash FROM paper_checkpoints c "
     "JOIN paper_entries e ON e.book = c.book AND e.n = c.n WHERE c.book = :book AND "
 )
+LAST: Final = "SELECT n, row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1"
+_HEAD: Final = (
+    "SELECT row_hash, (SELECT MAX(at) FROM paper_entries WHERE book = :book) AS last_at "
+    "FROM paper_entries WHERE book = :book AND n = :n"
+)
+_PUT: Final = "INSERT INTO paper_checkpoints " + columns(("book", "n", "last_at", "state"))
+AccountCache: TypeAlias = RecentCache[str, PaperAccount]
+"""Accounts by the hash of the entry that they end at, which names one state of one book."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,45 +40,30 @@ class AccountAt:
     account: PaperAccount
     n: int = 0
 
-
-class AccountCache:
-    """Accounts by the hash of the entry that they end at, which names one state of one book."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, PaperAccount] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, row_hash: str) -> PaperAccount | None:
-        """The account at that entry, if it is kept."""
-        return self._kept.get(row_hash)
-
-    def put(self, row_hash: str, account: PaperAccount) -> None:
-        """Keep an account; the one least lately put goes first."""
-        with self._lock:
-            self._kept[row_hash] = account
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+    def after(self, entries: Iterable[Entry]) -> AccountAt:
+        """The account after further entries."""
+        at = self
+        for entry in entries:
+            at = replace(at, account=apply_entry(at.account, entry), n=entry.n)
+        return at
 
 
-class PaperCheckpointRepository:
+class PaperCheckpointRepository(Repository):
     """Accounts of paper books, folded from the nearest checkpoint on."""
 
     def __init__(self, sql: Sql, cache: AccountCache):
-        self._sql, self._cache = sql, cache
+        super().__init__(sql)
+        self._cache = cache
 
     def account(self, book: PaperBook) -> PaperAccount:
         """The account of a book now."""
-        head = first(
-            self._sql,
-            "SELECT row_hash FROM paper_entries WHERE book = :book ORDER BY n DESC LIMIT 1",
-            book=book.book,
-        )
+        head = first(self._sql, LAST, book=book.book)
         if head is None:
             return open_account(book.start_micros)
         cached = self._cache.get(head["row_hash"])
         if cached is None:
             at = self._nearest(book, "c.n <= :most", most=2**62)
-            cached = _folded(at, self._behind(book.book, at.n)).account
+            cached = at.after(self._behind(book.book, at.n)).account
             self._cache.put(head["row_hash"], cached)
         return cached
 
@@ -89,16 +78,14 @@ class PaperCheckpointRepository:
         they were entered.
         """
         at = self._nearest(book, "c.last_at <= :moment", moment=micros(moment))
-        return _folded(at, [e for e in self._behind(book.book, at.n) if e.at <= moment]).account
+        return at.after(e for e in self._behind(book.book, at.n) if e.at <= moment).account
 
     def recent(self, book: PaperBook, limit: int) -> tuple[PaperAccount, list[Entry]]:
         """The newest entries, at least `most` where there are so many, and the account that they
         begin from.
         """
-        last = first(
-            self._sql, "SELECT MAX(n) AS n FROM paper_entries WHERE book = :book", book=book.book
-        )
-        count = int(last["n"] or 0) if last else 0
+        text = "SELECT MAX(n) AS n FROM paper_entries WHERE book = :book"
+        count = number(self._sql, text, book=book.book)
         at = self._nearest(book, "c.n <= :most", most=max(0, count - limit))
         return at.account, self._behind(book.book, at.n)
 
@@ -107,64 +94,27 @@ class PaperCheckpointRepository:
         if n % EVERY:
             return
         at = self._nearest(book, "c.n < :most", most=n)
-        entries = self._behind(book.book, at.n)
-        head = first(
-            self._sql,
-            "SELECT row_hash, (SELECT MAX(at) FROM paper_entries WHERE book = :book) AS last_at "
-            "FROM paper_entries WHERE book = :book AND n = :n",
-            book=book.book,
-            n=n,
-        )
+        account = at.after(self._behind(book.book, at.n)).account
+        head = first(self._sql, _HEAD, book=book.book, n=n)
         if head is None:
             raise LookupError(f"{book.book} has no entry {n}")
-        self._sql.run(
-            "INSERT INTO paper_checkpoints " + columns(("book", "n", "last_at", "state")),
-            book=book.book,
-            n=n,
-            last_at=int(head["last_at"]),
-            state=checkpoint_text(_folded(at, entries).account, head["row_hash"]),
-        )
+        row = {"book": book.book, "n": n, "state": PAPER.text(account, head["row_hash"])}
+        self._sql.run(_PUT, **row, last_at=int(head["last_at"]))
 
     def _behind(self, book: str, n: int) -> list[Entry]:
-        rows = self._sql.rows(
-            "SELECT * FROM paper_entries WHERE book = :book AND n > :n ORDER BY n", book=book, n=n
-        )
-        return [entry_of(row) for row in rows]
+        text = "SELECT * FROM paper_entries WHERE book = :book AND n > :n ORDER BY n"
+        return [entry_of(row) for row in self._sql.rows(text, book=book, n=n)]
 
     def _nearest(self, book: PaperBook, where: str, **values: int) -> AccountAt:
         """The newest checkpoint that fits; the begin of the book where there is none, or where what
         is stored is none: a changed one is never shown, and `db verify` tells of it.
         """
-        row = first(
-            self._sql, _NEAREST + where + " ORDER BY c.n DESC LIMIT 1", book=book.book, **values
-        )
-        checkpoint = None if row is None else checkpointed(row["state"], row["row_hash"])
+        text = _NEAREST + where + " ORDER BY c.n DESC LIMIT 1"
+        row = first(self._sql, text, book=book.book, **values)
+        checkpoint = None if row is None else PAPER.state(row["state"], row["row_hash"])
         if row is None or checkpoint is None or checkpoint.start != book.start_micros:
             return AccountAt(account=open_account(book.start_micros))
         return AccountAt(account=checkpoint, n=int(row["n"]))
-
-
-def _folded(at: AccountAt, entries: Sequence[Entry]) -> AccountAt:
-    account, n = at.account, at.n
-    for entry in entries:
-        account, n = apply_entry(account, entry), entry.n
-    return AccountAt(account=account, n=n)
-
-
-def checkpoint_text(account: PaperAccount, row_hash: str) -> str:
-    """A checkpoint's text: a digest of what it stands for, and the account."""
-    body = json.dumps(to_json(account), separators=(",", ":"))
-    return f"{_digest(row_hash, body)}:{body}"
-
-
-def checkpointed(text: str, row_hash: str) -> PaperAccount | None:
-    """The account of a checkpoint; None where it was not made by this replay at this very entry."""
-    stored_hash, _, body = text.partition(":")
-    return from_json(json.loads(body)) if stored_hash == _digest(row_hash, body) else None
-
-
-def _digest(row_hash: str, body: str) -> str:
-    return hashlib.sha256(f"{FOLD}:{row_hash}:{body}".encode()).hexdigest()
 
 
 def faults_of(
@@ -178,7 +128,7 @@ def faults_of(
         stored = due.pop(entry.n, None)
         if stored is None:
             continue
-        same = stored["state"] == checkpoint_text(account, row["row_hash"])
+        same = stored["state"] == PAPER.text(account, row["row_hash"])
         if not same or int(stored["last_at"]) != last:
             faults.append((entry.n, "the checkpoint is not what the entries come to"))
     return faults + [(n, "the checkpoint stands at no entry") for n in sorted(due)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from domain.trading.paper.entries import (
     DelistedClose,
@@ -21,7 +21,8 @@ from domain.trading.paper.entries import (
     PaperBook,
 )
 from domain.trading.venue_values import Level, OrderBook
-from storage.sql import Row, canonical, micros, moment
+from storage.codec import Codecs, Table
+from storage.sql import Row, canonical, moment
 
 COLUMNS: Final = (
     "book", "n", "kind", "ref", "at", "snapshot", "body", "prev_hash", "row_hash",
@@ -32,36 +33,29 @@ _KINDS: Final[Mapping[str, type[EntryPayload]]] = {
 }  # fmt: skip
 NAMES: Final = {made: kind for kind, made in _KINDS.items()}
 TAKES_KEPT: Final = 4_096
-_DECIMALS: Final = frozenset({"px", "size", "level", "tenths_bps", "oracle", "rate"})
-_TIMES: Final = frozenset({"hour", "since", "until"})
-_PRICES: Final = frozenset({"closed"})
+_BODIES: Final = Codecs(lists=(Level,))
+_MARKS: Final = _BODIES.of(Mapping[str, Decimal])
+MODEL: Final = _BODIES.of(Model).as_text()
+BOOKS: Final = Table("paper_books", PaperBook, codecs=_BODIES)
+SNAPSHOTS: Final = Table(
+    "paper_snapshots", OrderBook, body={"bids": "bids", "asks": "asks"}, codecs=_BODIES
+)
 
 
-def book_of(row: Row) -> PaperBook:
-    """A book behind its row."""
-    raw = json.loads(row["model"])
-    return PaperBook(
-        book=row["book"],
-        owner_id=row["owner_id"],
-        agent_id=row["agent_id"],
-        name=row["name"],
-        start_micros=int(row["start_micros"]),
-        model=model_of(raw),
-        created_at=moment(row["created_at"]),
-    )
-
-
-def model_of(raw: Any) -> Model:
-    """A model behind its stored form."""
-    return Model(**{**raw, "depth_share": Decimal(raw["depth_share"])})
+def body_of(payload: EntryPayload, marks: Mapping[str, Decimal]) -> str:
+    """The stored form of an entry."""
+    return canonical({"marks": _MARKS.dump(marks)} | _BODIES.of(type(payload)).dump(payload))
 
 
 def entry_of(row: Row) -> Entry:
     """An entry behind its row. Errors: ValueError, KeyError, TypeError for what is none."""
     raw = json.loads(row["body"])
-    marks = {coin: Decimal(px) for coin, px in raw.pop("marks").items()}
-    created: EntryPayload = _KINDS[row["kind"]](**{name: _read(name, v) for name, v in raw.items()})
-    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, payload=created)
+    marks = _MARKS.load(raw.pop("marks"))
+    kind = _KINDS[row["kind"]]
+    if unknown := raw.keys() - kind.__dataclass_fields__.keys():
+        raise TypeError(f"a {row['kind']} has no {', '.join(sorted(unknown))}")
+    payload = _BODIES.of(kind).load(raw)
+    return Entry(n=int(row["n"]), at=moment(row["at"]), marks=marks, payload=payload)
 
 
 @lru_cache(maxsize=TAKES_KEPT)
@@ -73,64 +67,7 @@ def take_of(body: str) -> tuple[bool, Decimal, Decimal]:
     return bool(raw["is_buy"]), Decimal(raw["level"]), Decimal(raw["size"])
 
 
-def snapshot_of(row: Row) -> OrderBook:
-    """A snapshot behind its row."""
-    raw = json.loads(row["body"])
-    bids, asks = (
-        tuple(Level(Decimal(px), Decimal(size), n) for px, size, n in raw[side])
-        for side in ("bids", "asks")
-    )
-    return OrderBook(row["coin"], moment(row["at"]), bids, asks, row["hash"])
-
-
 def paper_hash(row: Row) -> str:
     """SHA-256 over an entry's columns, the hash of the one before among them."""
     text = canonical({n: row[n] for n in COLUMNS if n != "row_hash"})
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def model_body(model: Model) -> dict[str, object]:
-    """A model in its stored form."""
-    return {
-        "depth_share": format(model.depth_share, "f"),
-        "latency_ms": model.latency_ms,
-        "fee_tier": model.fee_tier,
-        "version": model.version,
-    }
-
-
-def levels(levels: Sequence[Level]) -> list[list[Any]]:
-    """Levels in their stored form."""
-    return [[format(v.px, "f"), format(v.size, "f"), v.orders] for v in levels]
-
-
-def prices(marks: Mapping[str, Decimal]) -> dict[str, str]:
-    """Prices in their stored form."""
-    return {coin: format(px, "f") for coin, px in marks.items()}
-
-
-def _fields(created: type[EntryPayload]) -> Iterable[str]:
-    return created.__dataclass_fields__
-
-
-def body_of(payload: EntryPayload) -> dict[str, object]:
-    """The stored form of an entry."""
-    return {name: _written(name, getattr(payload, name)) for name in _fields(type(payload))}
-
-
-def _written(name: str, value: Any) -> Any:
-    if name in _DECIMALS:
-        return format(value, "f")
-    if name in _TIMES:
-        return micros(value)
-    return prices(value) if name in _PRICES else value
-
-
-def _read(name: str, value: Any) -> Any:
-    if name in _DECIMALS:
-        return Decimal(value)
-    if name in _TIMES:
-        return moment(value)
-    if name in _PRICES:
-        return {coin: Decimal(px) for coin, px in value.items()}
-    return value

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from domain.mandates.terms import SignerType
-from storage.sql import Row, Sql, columns, first, micros, moment
+from storage.codec import Table
+from storage.sql import Repository, Row, columns, first, micros, placeholders
 
 SESSION: Final = (
     "SELECT s.user_id, u.address, s.created_at, s.expires_at, s.longest_at, s.signer_type, "
@@ -76,11 +76,26 @@ class SignInChallenge:
     chain_id: int
 
 
-class PersonRepository:
-    """People, challenges and sessions."""
+_INSERT: Final = (
+    "INSERT INTO users "
+    + columns(("user_id", "address", "address_lower", "created_at", "account"))
+    + " ON CONFLICT (account) DO NOTHING"
+)
+_OLDEST_MANDATE: Final = (
+    "SELECT chain_id FROM mandates WHERE owner_id = :id ORDER BY created_at, public_id LIMIT 1"
+)
+_CHALLENGES: Final = Table("challenges", SignInChallenge, more=("expires_at",))
+_SESSIONS: Final = Table("sessions", Session, names={"address": None}, more=("token_hash",))
+_ENDED: Final = (
+    "SELECT s.token_hash, s.user_id FROM sessions s WHERE s.expires_at < :now "
+    "OR (s.expires_at <= (SELECT expires_at FROM sessions ORDER BY expires_at DESC LIMIT 1 "
+    f"OFFSET :most) AND NOT EXISTS ({FUNDED.format('s.user_id')})) "
+    "ORDER BY s.expires_at LIMIT :at_once"
+)
 
-    def __init__(self, sql: Sql):
-        self._sql = sql
+
+class PersonRepository(Repository):
+    """People, challenges and sessions."""
 
     def person(
         self,
@@ -98,16 +113,8 @@ class PersonRepository:
         row = first(self._sql, _USER + "account = :account", account=account)
         if row is None:
             self._decide(address, account, chain_id, default_chain_id)
-            self._sql.run(
-                "INSERT INTO users "
-                + columns(("user_id", "address", "address_lower", "created_at", "account"))
-                + " ON CONFLICT (account) DO NOTHING",
-                user_id=new_id,
-                address=address,
-                address_lower=address.lower(),
-                created_at=micros(now),
-                account=account,
-            )
+            user = {"user_id": new_id, "address": address, "address_lower": address.lower()}
+            self._sql.run(_INSERT, **user, created_at=micros(now), account=account)
             row = first(self._sql, _USER + "account = :account", account=account)
         if row is None:
             raise LookupError(account)
@@ -124,18 +131,10 @@ class PersonRepository:
         before = first(self._sql, _USER + "address_lower = :lower AND account IS NULL", lower=lower)
         if before is None:
             return
-        oldest = first(
-            self._sql,
-            "SELECT chain_id FROM mandates WHERE owner_id = :id "
-            "ORDER BY created_at, public_id LIMIT 1",
-            id=before["user_id"],
-        )
+        oldest = first(self._sql, _OLDEST_MANDATE, id=before["user_id"])
         if chain_id in (None, oldest["chain_id"] if oldest else default_chain_id):
-            self._sql.run(
-                "UPDATE users SET account = :account WHERE user_id = :id AND account IS NULL",
-                account=account,
-                id=before["user_id"],
-            )
+            text = "UPDATE users SET account = :account WHERE user_id = :id AND account IS NULL"
+            self._sql.run(text, account=account, id=before["user_id"])
 
     def user(self, user_id: str, *, lock: bool = False) -> User | None:
         """A person by id; `lock` keeps other writers of what is theirs off."""
@@ -154,30 +153,13 @@ class PersonRepository:
     ) -> None:
         """Keep a sign-in text; outdated ones go."""
         self._sql.run("DELETE FROM challenges WHERE expires_at < :now", now=micros(now))
-        self._sql.run(
-            "INSERT INTO challenges "
-            + columns(("nonce", "message", "address", "chain_id", "expires_at")),
-            nonce=nonce,
-            message=message,
-            address=address,
-            chain_id=chain_id,
-            expires_at=micros(expires_at),
-        )
+        challenge = SignInChallenge(nonce, message, address, chain_id)
+        _CHALLENGES.add(self._sql, challenge, expires_at=micros(expires_at))
 
     def challenge(self, nonce: str, now: datetime) -> SignInChallenge | None:
         """The challenge that waits under a nonce; None when it is unknown, used or too old."""
-        row = first(
-            self._sql,
-            "SELECT nonce, message, address, chain_id FROM challenges WHERE nonce = :nonce "
-            "AND expires_at > :now",
-            nonce=nonce,
-            now=micros(now),
-        )
-        return (
-            SignInChallenge(row["nonce"], row["message"], row["address"], row["chain_id"])
-            if row
-            else None
-        )
+        where = "nonce = :nonce AND expires_at > :now"
+        return _CHALLENGES.first(self._sql, where, nonce=nonce, now=micros(now))
 
     def take_challenge(self, nonce: str, now: datetime) -> SignInChallenge | None:
         """Take a challenge out: it can be used once; None when it is unknown, used or too old."""
@@ -197,64 +179,25 @@ class PersonRepository:
         chain_id: int | None = None,
     ) -> None:
         """Open a session, with how its text was signed."""
-        self._sql.run(
-            "INSERT INTO sessions "
-            + columns(
-                (
-                    "token_hash",
-                    "user_id",
-                    "created_at",
-                    "expires_at",
-                    "longest_at",
-                    "signer_type",
-                    "chain_id",
-                )
-            ),
-            token_hash=token_hash,
-            user_id=user_id,
-            created_at=micros(now),
-            expires_at=micros(expires_at),
-            longest_at=micros(longest_at),
-            signer_type=signer_type,
-            chain_id=chain_id,
-        )
+        session = Session(user_id, "", now, expires_at, longest_at, signer_type, chain_id)
+        _SESSIONS.add(self._sql, session, token_hash=token_hash)
 
     def session(self, token_hash: str, now: datetime) -> Session | None:
         """The live session of a token."""
-        row = first(
-            self._sql,
-            SESSION,
-            hash=token_hash,
-            now=micros(now),
-        )
-        if row is None:
-            return None
-        return Session(
-            row["user_id"],
-            row["address"],
-            moment(row["created_at"]),
-            moment(row["expires_at"]),
-            moment(row["longest_at"]),
-            row["signer_type"],
-            row["chain_id"],
-        )
+        row = first(self._sql, SESSION, hash=token_hash, now=micros(now))
+        return None if row is None else _SESSIONS.record(row, address=row["address"])
 
     def slide(self, token_hash: str, expires_at: datetime) -> None:
         """Move a session's end."""
-        self._sql.run(
-            "UPDATE sessions SET expires_at = :at WHERE token_hash = :hash",
-            at=micros(expires_at),
-            hash=token_hash,
-        )
+        text = "UPDATE sessions SET expires_at = :at WHERE token_hash = :hash"
+        self._sql.run(text, at=micros(expires_at), hash=token_hash)
 
     def end_session(self, token_hash: str) -> bool:
         """Close a session at once."""
         where = "FROM sessions WHERE token_hash = :hash"
-        users = [
-            str(r["user_id"]) for r in self._sql.rows("SELECT user_id " + where, hash=token_hash)
-        ]
+        rows = self._sql.rows("SELECT user_id " + where, hash=token_hash)
         ended = self._sql.run("DELETE " + where, hash=token_hash) == 1
-        self._forget(users)
+        self._forget([str(r["user_id"]) for r in rows])
         return ended
 
     def end_sessions(self, now: datetime, limit: int) -> int:
@@ -262,48 +205,33 @@ class PersonRepository:
         those that would end first, where there are more than `most`; with each its person who has
         nothing else. How many: fewer than at once can be where none is left.
         """
-        rows = self._sql.rows(
-            "SELECT s.token_hash, s.user_id FROM sessions s WHERE s.expires_at < :now "
-            "OR (s.expires_at <= (SELECT expires_at FROM sessions ORDER BY expires_at DESC LIMIT 1 "
-            f"OFFSET :most) AND NOT EXISTS ({FUNDED.format('s.user_id')})) "
-            "ORDER BY s.expires_at LIMIT :at_once",
-            now=micros(now),
-            most=limit,
-            at_once=_AT_ONCE,
-        )
+        rows = self._sql.rows(_ENDED, now=micros(now), most=limit, at_once=_AT_ONCE)
         if rows:
             names = {f"i{n}": r["token_hash"] for n, r in enumerate(rows)}
-            self._sql.run(
-                f"DELETE FROM sessions WHERE token_hash IN ({_placeholders(names)})", **names
-            )
+            text = f"DELETE FROM sessions WHERE token_hash IN ({placeholders(names)})"
+            self._sql.run(text, **names)
             self._forget(sorted({str(r["user_id"]) for r in rows}))
         return len(rows)
 
     def end_challenges(self, now: datetime, limit: int) -> None:
         """Take the sign-in texts out that are too old, and the oldest of more than `most`."""
-        self._sql.run(
+        text = (
             "DELETE FROM challenges WHERE expires_at < :now OR expires_at <= (SELECT expires_at "
-            "FROM challenges ORDER BY expires_at DESC LIMIT 1 OFFSET :most)",
-            now=micros(now),
-            most=limit,
+            "FROM challenges ORDER BY expires_at DESC LIMIT 1 OFFSET :most)"
         )
+        self._sql.run(text, now=micros(now), most=limit)
 
     def _forget(self, users: list[str]) -> None:
         """Delete those of some persons who have nothing."""
         if not users:
             return
         names = {f"i{n}": user for n, user in enumerate(users)}
-        ids, places = _placeholders(names), {"sessions": "user_id"} | OF_PERSONS
+        ids, places = placeholders(names), {"sessions": "user_id"} | OF_PERSONS
         nowhere = " ".join(
             f"AND user_id NOT IN (SELECT {column} FROM {table} WHERE {column} IN ({ids}))"
             for table, column in places.items()
         )
         self._sql.run(f"DELETE FROM users WHERE user_id IN ({ids}) {nowhere}", **names)
-
-
-def _placeholders(values: Mapping[str, object]) -> str:
-    """The parameters of a list in a statement."""
-    return ", ".join(f":{name}" for name in values)
 
 
 def account_of(address: str, chain_id: int | None) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from storage.repositories.chain_index import Staged, staged_row
-from storage.sql import Sql, canonical, first, maybe_micros, maybe_moment
+from storage.codec import Table
+from storage.repositories.chain_index import Staged
+from storage.sql import Repository, first, maybe_micros, maybe_moment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,73 +29,43 @@ class ResyncProgress:
     rests_until: datetime | None = None
 
 
-class ResyncRepository:
-    """Two tables of what may be forgotten: without it a reading begins anew."""
+_PROGRESS: Final = Table(
+    "vault_readings", ResyncProgress, key="public_id",
+    names={"rests_until": None}, more=("public_id", "rests_until"),
+)  # fmt: skip
+_LOGS: Final = Table(
+    "vault_reading_logs", Staged, key="public_id, block_number, log_index",
+    names={"address": "address_lower"}, more=("public_id",), fixed=("address_lower",),
+)  # fmt: skip
 
-    def __init__(self, sql: Sql):
-        self._sql = sql
+
+class ResyncRepository(Repository):
+    """Two tables of what may be forgotten: without it a reading begins anew."""
 
     def of(self, public_id: str) -> ResyncProgress | None:
         """The block up to which a mandate's vault was read again."""
         row = first(self._sql, "SELECT * FROM vault_readings WHERE public_id = :id", id=public_id)
         if row is None:
             return None
-        return ResyncProgress(
-            path=row["path"],
-            nodes=int(row["nodes"]),
-            low=int(row["low"]),
-            high=int(row["high"]),
-            misses=int(row["misses"]),
-            rests_until=maybe_moment(row["rests_until"] or None),
-        )
+        return _PROGRESS.record(row, rests_until=maybe_moment(row["rests_until"] or None))
 
     def keep(self, public_id: str, done: ResyncProgress) -> None:
         """Keep how far it came."""
-        self._sql.run(
-            "INSERT INTO vault_readings (public_id, path, nodes, low, high, misses, rests_until) "
-            "VALUES (:id, :path, :nodes, :low, :high, :misses, :rests) "
-            "ON CONFLICT (public_id) DO UPDATE SET path = excluded.path, nodes = excluded.nodes, "
-            "low = excluded.low, high = excluded.high, misses = excluded.misses, "
-            "rests_until = excluded.rests_until",
-            id=public_id,
-            path=done.path,
-            nodes=done.nodes,
-            low=done.low,
-            high=done.high,
-            misses=done.misses,
-            rests=maybe_micros(done.rests_until) or 0,
-        )
+        rests_until = maybe_micros(done.rests_until) or 0
+        row = _PROGRESS.row(done, public_id=public_id, rests_until=rests_until)
+        self._sql.run(_PROGRESS.upsert, **row)
 
     def add_logs(self, public_id: str, logs: Iterable[Staged]) -> None:
         """Keep logs that were found on the path."""
-        self._sql.run_all(
-            "INSERT INTO vault_reading_logs (public_id, block_number, log_index, block_hash, "
-            "tx_hash, address_lower, body) "
-            "VALUES (:id, :number, :index, :hash, :tx, :address, :body) "
-            "ON CONFLICT (public_id, block_number, log_index) DO UPDATE SET "
-            "block_hash = excluded.block_hash, tx_hash = excluded.tx_hash, body = excluded.body",
-            [
-                {
-                    "id": public_id,
-                    "number": log.block_number,
-                    "index": log.log_index,
-                    "hash": log.block_hash,
-                    "tx": log.tx_hash,
-                    "address": log.address.lower(),
-                    "body": canonical(dict(log.body)),
-                }
-                for log in logs
-            ],
-        )
+        rows = [
+            _LOGS.row(log, public_id=public_id, address_lower=log.address.lower()) for log in logs
+        ]
+        self._sql.run_all(_LOGS.upsert, rows)
 
     def logs(self, public_id: str) -> list[Staged]:
         """The logs that were found on the path so far, in chain order."""
-        rows = self._sql.rows(
-            "SELECT * FROM vault_reading_logs WHERE public_id = :id "
-            "ORDER BY block_number, log_index",
-            id=public_id,
-        )
-        return [staged_row(r) for r in rows]
+        order = "public_id = :id ORDER BY block_number, log_index"
+        return _LOGS.all(self._sql, order, id=public_id)
 
     def drop_logs(self, public_id: str) -> None:
         """Another path finds its own."""

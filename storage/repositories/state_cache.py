@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 from collections import OrderedDict
 from dataclasses import replace
@@ -12,20 +10,15 @@ from typing import Final
 import orjson
 
 from domain.ledger.events.event import Event
-from domain.ledger.state.ledger_state import LedgerState, from_json, to_json
+from domain.ledger.state.ledger_state import LedgerState
 from storage.repositories.event_row import as_stored, event_of
-from storage.repositories.paper_checkpoints import AccountCache
+from storage.repositories.paper_checkpoints import KEPT, AccountCache
+from storage.repositories.recent_cache import RecentCache
 from storage.sql import Row
 
 EVENTS_KEPT: Final = 20_000
-
-
 PAGES_KEPT: Final = 512
-
-
 CACHED: Final = 2_048
-
-
 STATES_A_MANDATE: Final = 16
 
 
@@ -38,10 +31,10 @@ class StateCache:
 
     def __init__(self) -> None:
         self._states: OrderedDict[str, tuple[tuple[str, LedgerState], ...]] = OrderedDict()
-        self._events: OrderedDict[str, Event] = OrderedDict()
-        self._pages: OrderedDict[tuple[str, int], tuple[str, tuple[Event, ...]]] = OrderedDict()
+        self._events = RecentCache[str, Event](EVENTS_KEPT)
+        self._pages = RecentCache[tuple[str, int], tuple[str, tuple[Event, ...]]](PAGES_KEPT)
         self._lock = threading.Lock()
-        self.accounts = AccountCache()
+        self.accounts = AccountCache(KEPT)
 
     def event(self, row: Row) -> Event:
         """The event behind a row; the newest rows are read again and again, and a row hash names
@@ -50,7 +43,7 @@ class StateCache:
         cached = self._events.get(row["row_hash"])
         if cached is None:
             cached = event_of(row)
-            self._keep(row["row_hash"], cached)
+            self._events.put(row["row_hash"], cached)
         return cached
 
     def keep_event(self, row: Row, event: Event) -> Event:
@@ -60,14 +53,8 @@ class StateCache:
         cached = event
         if not _reads_as(row["payload"], event.payload):
             cached = replace(event, payload=as_stored(row), parsed=event.content)
-        self._keep(row["row_hash"], cached)
+        self._events.put(row["row_hash"], cached)
         return cached
-
-    def _keep(self, row_hash: str, event: Event) -> None:
-        with self._lock:
-            self._events[row_hash] = event
-            while len(self._events) > EVENTS_KEPT:
-                self._events.popitem(last=False)
 
     def page(self, public_id: str, row_hash: str, limit: int) -> tuple[Event, ...] | None:
         """The newest page, if the row with this hash is the newest; always the same object."""
@@ -76,15 +63,11 @@ class StateCache:
 
     def newest_page(self, public_id: str, limit: int) -> tuple[str, tuple[Event, ...]]:
         """(hash of its newest row, the page that was last kept); empty where none is."""
-        return self._pages.get((public_id, limit), ("", ()))
+        return self._pages.get((public_id, limit)) or ("", ())
 
     def keep_page(self, public_id: str, row_hash: str, page: tuple[Event, ...], limit: int) -> None:
         """Keep a page: what was written below a row never changes."""
-        with self._lock:
-            self._pages.pop((public_id, limit), None)
-            self._pages[public_id, limit] = (row_hash, page)
-            while len(self._pages) > PAGES_KEPT:
-                self._pages.popitem(last=False)
+        self._pages.put((public_id, limit), (row_hash, page))
 
     def newest(self, public_id: str) -> tuple[str, LedgerState] | None:
         """(row hash, state) that was last kept."""
@@ -110,9 +93,7 @@ class StateCache:
         with self._lock:
             others = self._states.pop(public_id, ())
             if row_hash in [of for of, _ in others]:
-                others = tuple(
-                    state_of_hash for state_of_hash in others if state_of_hash[0] != row_hash
-                )
+                others = tuple(one for one in others if one[0] != row_hash)
             self._states[public_id] = ((row_hash, state), *others[: STATES_A_MANDATE - 1])
             while len(self._states) > CACHED:
                 self._states.popitem(last=False)
@@ -123,28 +104,3 @@ def _reads_as(text: str, payload: object) -> bool:
         return bool(orjson.loads(text) == payload)
     except ValueError:  # half of a surrogate pair
         return False
-
-
-FOLD: Final = 4  # which fold made a checkpoint: a number more with every change of what it comes to
-
-
-def checkpoint_text(state: LedgerState, row_hash: str) -> str:
-    """A checkpoint's text: a digest of what it stands for, and the state. Keys keep their order:
-    the fold drops the oldest entries of a full mapping first.
-    """
-    body = json.dumps(to_json(state), separators=(",", ":"))
-    return f"{_digest(row_hash, body)}:{body}"
-
-
-def checkpointed(text: str, row_hash: str) -> LedgerState | None:
-    """The state of a checkpoint; None where it was not made by this fold at this very row, so that
-    a changed one is never shown.
-    """
-    stored_hash, _, body = text.partition(":")
-    if stored_hash != _digest(row_hash, body):
-        return None
-    return from_json(json.loads(body))
-
-
-def _digest(row_hash: str, body: str) -> str:
-    return hashlib.sha256(f"{FOLD}:{row_hash}:{body}".encode()).hexdigest()

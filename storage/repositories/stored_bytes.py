@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from storage.repositories.people import FUNDED
-from storage.sql import Sql, first
+from storage.sql import Repository, exists, number
 
 
-class StoredBytesRepository:
+class StoredBytesRepository(Repository):
     """One row an owner, of the last day on which it had something stored."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
 
     def of(self, owner_id: str, day: str) -> int:
         """The bytes that an owner stored on a day."""
-        row = first(
-            self._sql,
-            "SELECT bytes FROM stored_days WHERE owner_id = :owner AND day = :day",
-            owner=owner_id,
-            day=day,
-        )
-        return int(row["bytes"]) if row else 0
+        text = "SELECT bytes AS n FROM stored_days WHERE owner_id = :owner AND day = :day"
+        return number(self._sql, text, owner=owner_id, day=day)
 
     def add(self, owner_id: str, day: str, count: int) -> int:
         """Add some bytes to a day, and forget the days before; how many it is now."""
-        self._sql.run(
-            "DELETE FROM stored_days WHERE owner_id = :owner AND day < :day",
-            owner=owner_id,
-            day=day,
-        )
-        self._sql.run(
+        before = "DELETE FROM stored_days WHERE owner_id = :owner AND day < :day"
+        self._sql.run(before, owner=owner_id, day=day)
+        text = (
             "INSERT INTO stored_days (owner_id, day, bytes) VALUES (:owner, :day, :count) "
-            "ON CONFLICT (owner_id, day) DO UPDATE SET bytes = stored_days.bytes + excluded.bytes",
-            owner=owner_id,
-            day=day,
-            count=count,
+            "ON CONFLICT (owner_id, day) DO UPDATE SET bytes = stored_days.bytes + excluded.bytes"
         )
+        self._sql.run(text, owner=owner_id, day=day, count=count)
         return self.of(owner_id, day)
 
     def funded(self, owner_id: str) -> bool:
         """True where a vault of the owner's was ever funded."""
-        return first(self._sql, FUNDED.format(":owner") + " LIMIT 1", owner=owner_id) is not None
+        return exists(self._sql, FUNDED.format(":owner"), owner=owner_id)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from storage.sql import Sql, micros
+from storage.sql import Repository, micros
 
 SWITCHES: Final = "SELECT name, value FROM switches"
+_SET: Final = (
+    "INSERT INTO switches (name, value, changed_at, changed_by) VALUES (:name, :value, :at, :by) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value, changed_at = excluded.changed_at, "
+    "changed_by = excluded.changed_by"
+)
 
 
-class SwitchRepository:
+class SwitchRepository(Repository):
     """Switches that an operator set; the rest have their default from the settings."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
 
     def all(self) -> dict[str, str]:
         """Name to value."""
@@ -22,14 +24,4 @@ class SwitchRepository:
 
     def set(self, name: str, value: str, now: datetime, by: str) -> None:
         """Set a switch; acts on the next request of every process."""
-        self._sql.run(
-            "INSERT INTO switches (name, value, changed_at, changed_by) "
-            "VALUES (:name, :value, :at, :by) "
-            "ON CONFLICT (name) DO UPDATE "
-            "SET value = excluded.value, changed_at = excluded.changed_at, changed_by = "
-            "excluded.changed_by",
-            name=name,
-            value=value,
-            at=micros(now),
-            by=by,
-        )
+        self._sql.run(_SET, name=name, value=value, at=micros(now), by=by)

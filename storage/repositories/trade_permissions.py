@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from domain.trading.limit_log import LimitChange
-from storage.sql import Row, Sql, canonical, columns, first, micros, moment
+from storage.codec import Table
+from storage.sql import Repository, Sql, micros, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,45 +20,47 @@ class AllowlistEntry:
     changed_by: str
 
 
-class TradeAllowlistRepository:
+_ITEMS: Final = Table("trade_allowlist", AllowlistEntry)
+_CHANGES: Final = Table("limit_log", LimitChange, more=("n",))
+_SEED: Final = f"{_ITEMS.insert} ON CONFLICT (item) DO NOTHING"
+_ALLOW: Final = (
+    f"{_ITEMS.insert} ON CONFLICT (item) DO UPDATE SET removed_at = NULL, "
+    "changed_at = excluded.changed_at, changed_by = excluded.changed_by "
+    "WHERE trade_allowlist.removed_at IS NOT NULL"
+)
+_REMOVE: Final = (
+    "UPDATE trade_allowlist SET removed_at = :changed_at, changed_at = :changed_at, "
+    "changed_by = :changed_by WHERE item = :item AND removed_at IS NULL"
+)
+_BEFORE: Final = (
+    "SELECT * FROM limit_log WHERE changed_at < :at "
+    "OR (changed_at = :at AND (subject < :subject OR (subject = :subject AND n < :n))) "
+    "ORDER BY changed_at DESC, subject DESC, n DESC LIMIT :most"
+)
+
+
+class TradeAllowlistRepository(Repository):
     """Wallets and people who may trade live. Every change leaves a row in the limit log."""
 
     def __init__(self, sql: Sql):
-        self._sql, self._log = sql, LimitLogRepository(sql)
+        super().__init__(sql)
+        self._log = LimitLogRepository(sql)
 
     def all(self) -> frozenset[str]:
         """Every item, in lower case."""
-        return frozenset(
-            str(r["item"])
-            for r in self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL")
-        )
+        rows = self._sql.rows("SELECT item FROM trade_allowlist WHERE removed_at IS NULL")
+        return frozenset(str(r["item"]) for r in rows)
 
     def page(self, after: str, limit: int) -> list[AllowlistEntry]:
         """Items behind `after`, in their order."""
-        rows = self._sql.rows(
-            "SELECT item, changed_at, changed_by FROM trade_allowlist "
-            "WHERE removed_at IS NULL AND item > :after ORDER BY item LIMIT :most",
-            after=after,
-            most=limit,
-        )
-        return [
-            AllowlistEntry(
-                item=r["item"], changed_at=moment(r["changed_at"]), changed_by=r["changed_by"]
-            )
-            for r in rows
-        ]
+        where = "removed_at IS NULL AND item > :after ORDER BY item LIMIT :most"
+        return _ITEMS.all(self._sql, where, after=after, most=limit)
 
     def seed(self, items: tuple[str, ...], now: datetime) -> None:
         """Add the items of the settings; one that an operator removed stays removed."""
         for item in items:
-            done = self._sql.run(
-                "INSERT INTO trade_allowlist (item, changed_at, changed_by) "
-                "VALUES (:item, :at, 'settings') ON CONFLICT (item) DO NOTHING",
-                item=item,
-                at=micros(now),
-            )
-            if done:
-                self._log.add(_membership(item, True, now, "settings", "the settings at a start"))
+            entry = AllowlistEntry(item=item, changed_at=now, changed_by="settings")
+            self._change(_SEED, entry, allowed=True, reason="the settings at a start")
 
     def put(self, item: str, *, allowed: bool, now: datetime, by: str, reason: str) -> bool:
         """Put an item on the list or take it off; False where it is so already, and nothing is
@@ -65,66 +68,34 @@ class TradeAllowlistRepository:
 
         The statement is conditional, so that of two that say the same at once one is logged.
         """
-        if allowed:
-            done = self._sql.run(
-                "INSERT INTO trade_allowlist (item, changed_at, changed_by) "
-                "VALUES (:item, :at, :by) ON CONFLICT (item) DO UPDATE SET removed_at = NULL, "
-                "changed_at = excluded.changed_at, changed_by = excluded.changed_by "
-                "WHERE trade_allowlist.removed_at IS NOT NULL",
-                item=item,
-                at=micros(now),
-                by=by,
-            )
-        else:
-            done = self._sql.run(
-                "UPDATE trade_allowlist SET removed_at = :at, changed_at = :at, changed_by = :by "
-                "WHERE item = :item AND removed_at IS NULL",
-                item=item,
-                at=micros(now),
-                by=by,
-            )
-        if done:
-            self._log.add(_membership(item, allowed, now, by, reason))
-        return done == 1
+        entry = AllowlistEntry(item=item, changed_at=now, changed_by=by)
+        return self._change(_ALLOW if allowed else _REMOVE, entry, allowed=allowed, reason=reason)
+
+    def _change(self, text: str, entry: AllowlistEntry, *, allowed: bool, reason: str) -> bool:
+        if not self._sql.run(text, **_ITEMS.row(entry)):
+            return False
+        change = LimitChange(
+            what="allowlist",
+            subject=entry.item,
+            changes={"allowed": {"from": not allowed, "to": allowed}},
+            changed_at=entry.changed_at,
+            changed_by=entry.changed_by,
+            why=reason,
+        )
+        self._log.add(change)
+        return True
 
 
-def _membership(item: str, allowed: bool, now: datetime, by: str, reason: str) -> LimitChange:
-    return LimitChange(
-        what="allowlist",
-        subject=item,
-        changes={"allowed": {"from": not allowed, "to": allowed}},
-        changed_at=now,
-        changed_by=by,
-        why=reason,
-    )
-
-
-class LimitLogRepository:
+class LimitLogRepository(Repository):
     """Every change of who may trade live, and of how much; append-only."""
-
-    def __init__(self, sql: Sql):
-        self._sql = sql
 
     def add(self, change: LimitChange) -> None:
         """Append a change. The caller holds the row that it is about, so that the numbers of a
         subject are consecutive.
         """
-        row = first(
-            self._sql,
-            "SELECT COALESCE(MAX(n), 0) AS n FROM limit_log WHERE subject = :subject",
-            subject=change.subject,
-        )
-        names = ("subject", "n", "what", "changed_at", "changed_by", "changes", "why")
-        self._sql.run(
-            "INSERT INTO limit_log " + columns(names),
-            subject=change.subject,
-            n=int(row["n"]) + 1 if row else 1,
-            what=change.what,
-            changed_at=micros(change.changed_at),
-            changed_by=change.changed_by,
-            changes=canonical(dict(change.changes)),
-            why=change.why,
-        )
+        text = "SELECT MAX(n) AS n FROM limit_log WHERE subject = :subject"
+        n = number(self._sql, text, subject=change.subject)
+        _CHANGES.add(self._sql, change, n=n + 1)
 
     def page(
         self, before: tuple[int, str, int] | None, limit: int
@@ -132,24 +103,6 @@ class LimitLogRepository:
         """Changes before a place (microseconds, subject, number), newest first, each with its
         place."""
         at, subject, n = before or (2**63 - 1, "", 0)
-        rows = self._sql.rows(
-            "SELECT * FROM limit_log WHERE changed_at < :at "
-            "OR (changed_at = :at AND (subject < :subject OR (subject = :subject AND n < :n))) "
-            "ORDER BY changed_at DESC, subject DESC, n DESC LIMIT :most",
-            at=at,
-            subject=subject,
-            n=n,
-            most=limit,
-        )
-        return [((int(r["changed_at"]), r["subject"], int(r["n"])), _change(r)) for r in rows]
-
-
-def _change(row: Row) -> LimitChange:
-    return LimitChange(
-        what=row["what"],
-        subject=row["subject"],
-        changes=json.loads(row["changes"]),
-        changed_at=moment(row["changed_at"]),
-        changed_by=row["changed_by"],
-        why=row["why"],
-    )
+        rows = self._sql.rows(_BEFORE, at=at, subject=subject, n=n, most=limit)
+        changes = [(_CHANGES.record(row), int(row["n"])) for row in rows]
+        return [((micros(c.changed_at), c.subject, n), c) for c, n in changes]

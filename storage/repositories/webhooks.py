@@ -7,13 +7,13 @@ runs out: a delivery may come twice, under the same id, and is never lost.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
-from storage.cursors import cursor_of, keys_of
-from storage.sql import Row, Sql, canonical, columns, first, in_turns, maybe_moment, micros, moment
+from storage.codec import Table
+from storage.cursors import cursor_of
+from storage.sql import Repository, Sql, exists, first, in_turns, maybe_micros, micros, number
 
 DeliveryStatus = Literal["waiting", "delivered", "dead"]
 WAITING_MOST: Final = 500
@@ -73,36 +73,53 @@ class DeliveryAttempt:
     again_at: datetime | None = None
 
 
-class WebhookRepository:
+_HOOKS: Final = Table("webhooks", Webhook, more=("busy_until",))
+_DELIVERIES: Final = Table("webhook_deliveries", Delivery, more=("notice_key",))
+_QUEUE: Final = f"{_DELIVERIES.insert} ON CONFLICT (webhook_id, notice_key) DO NOTHING"
+_WAITING: Final = (
+    "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE webhook_id = :id AND status = 'waiting'"
+)
+_CALL_SOON: Final = (
+    "UPDATE webhooks SET next_at = :now WHERE webhook_id = :id "
+    "AND (next_at IS NULL OR (next_at > :now AND failures < :away))"
+)
+_IS_DUE: Final = "t.next_at <= :now AND t.busy_until <= :now"
+_TURNS: Final = in_turns("webhooks t", _IS_DUE, "t.owner_id", "t.next_at")
+# What is due is asked once more of the row that is locked: another may have taken it.
+_DUE: Final = (
+    f"SELECT t.* FROM webhooks t WHERE {_IS_DUE} AND webhook_id IN "
+    f"(SELECT webhook_id FROM ({_TURNS}) AS q)"
+)
+_TRIED: Final = (
+    "UPDATE webhook_deliveries SET status = :status, attempts = attempts + 1, "
+    "last_at = :at, answered = :answered, fault = :fault, next_at = :next "
+    "WHERE delivery_id = :id AND status = 'waiting'"
+)
+_DROP_OLD: Final = (
+    "DELETE FROM webhook_deliveries WHERE webhook_id = :id AND status <> 'waiting' "
+    "AND made_at < :old"
+)
+
+
+class WebhookRepository(Repository):
     """Webhooks and deliveries."""
 
     def __init__(self, sql: Sql):
-        self._sql = sql
+        super().__init__(sql)
         self._skip = sql.locks and f"{sql.locks} SKIP LOCKED"
 
     def add(self, webhook: Webhook) -> None:
         """Store a new one."""
-        row = {
-            "webhook_id": webhook.webhook_id,
-            "owner_id": webhook.owner_id,
-            "url": webhook.url,
-            "events": canonical(list(webhook.events)),
-            "generation": webhook.generation,
-            "created_at": micros(webhook.created_at),
-            "busy_until": 0,
-            "failures": 0,
-        }
-        self._sql.run(f"INSERT INTO webhooks {columns(row)}", **row)
+        _HOOKS.add(self._sql, webhook, busy_until=0)
 
     def rotate(self, webhook_id: str, generation: int, now: datetime) -> None:
         """Give it the next secret."""
-        self._sql.run(
-            "UPDATE webhooks SET generation = :generation, rotated_at = :now "
-            "WHERE webhook_id = :id",
-            generation=generation,
-            now=micros(now),
-            id=webhook_id,
-        )
+        sets = {"generation": generation, "rotated_at": micros(now)}
+        self._set(webhook_id, **sets)
+
+    def _set(self, webhook_id: str, **values: int | None) -> None:
+        sets = ", ".join(f"{name} = :{name}" for name in values)
+        self._sql.run(f"UPDATE webhooks SET {sets} WHERE webhook_id = :id", id=webhook_id, **values)
 
     def drop(self, webhook_id: str) -> None:
         """Remove it with all its deliveries."""
@@ -111,26 +128,17 @@ class WebhookRepository:
 
     def get(self, webhook_id: str) -> Webhook | None:
         """One webhook."""
-        row = first(self._sql, "SELECT * FROM webhooks WHERE webhook_id = :id", id=webhook_id)
-        return _hook(row) if row else None
+        return _HOOKS.first(self._sql, "webhook_id = :id", id=webhook_id)
 
     def of_owner(self, owner_id: str) -> list[Webhook]:
         """An owner's webhooks, oldest first; there are few."""
-        rows = self._sql.rows(
-            "SELECT * FROM webhooks WHERE owner_id = :owner ORDER BY created_at, webhook_id",
-            owner=owner_id,
-        )
-        return [_hook(r) for r in rows]
+        where = "owner_id = :owner ORDER BY created_at, webhook_id"
+        return _HOOKS.all(self._sql, where, owner=owner_id)
 
     def listen_to(self, public_id: str) -> bool:
         """True where the owner of a mandate has a webhook."""
-        row = first(
-            self._sql,
-            "SELECT 1 AS there FROM mandates m JOIN webhooks w ON w.owner_id = m.owner_id "
-            "WHERE m.public_id = :id LIMIT 1",
-            id=public_id,
-        )
-        return row is not None
+        where = "mandates m JOIN webhooks w ON w.owner_id = m.owner_id WHERE m.public_id = :id"
+        return exists(self._sql, where, id=public_id)
 
     def queue(
         self, webhook: Webhook, *, delivery_id: str, key: str, kind: str, body: str, now: datetime
@@ -139,142 +147,72 @@ class WebhookRepository:
 
         Where 500 wait, it is dead at once: a receiver that is away fills no database.
         """
-        row = first(
-            self._sql,
-            "SELECT COUNT(*) AS n FROM webhook_deliveries "
-            "WHERE webhook_id = :id AND status = 'waiting'",
-            id=webhook.webhook_id,
+        full = number(self._sql, _WAITING, id=webhook.webhook_id) >= WAITING_MOST
+        delivery = Delivery(
+            delivery_id=delivery_id,
+            webhook_id=webhook.webhook_id,
+            kind=kind,
+            body=body,
+            status="dead" if full else "waiting",
+            made_at=now,
+            next_at=now,
+            attempts=0,
+            last_at=None,
+            answered=None,
+            fault="too_many_wait" if full else None,
         )
-        full = row is not None and int(row["n"]) >= WAITING_MOST
-        values = {
-            "delivery_id": delivery_id,
-            "webhook_id": webhook.webhook_id,
-            "notice_key": key,
-            "kind": kind,
-            "body": body,
-            "status": "dead" if full else "waiting",
-            "made_at": micros(now),
-            "next_at": micros(now),
-            "attempts": 0,
-            "fault": "too_many_wait" if full else None,
-        }
-        created = self._sql.run(
-            f"INSERT INTO webhook_deliveries {columns(values)} "
-            "ON CONFLICT (webhook_id, notice_key) DO NOTHING",
-            **values,
-        )
+        created = self._sql.run(_QUEUE, **_DELIVERIES.row(delivery, notice_key=key))
         if created and not full:
-            self._sql.run(
-                "UPDATE webhooks SET next_at = :now WHERE webhook_id = :id "
-                "AND (next_at IS NULL OR (next_at > :now AND failures < :away))",
-                id=webhook.webhook_id,
-                now=micros(now),
-                away=AWAY,
-            )
+            self._sql.run(_CALL_SOON, id=webhook.webhook_id, now=micros(now), away=AWAY)
         return created == 1
 
     def due(self, now: datetime) -> bool:
         """True where a webhook is to be called; asked before a claim, which writes."""
-        return (
-            first(
-                self._sql,
-                "SELECT 1 AS one FROM webhooks WHERE next_at <= :now AND busy_until <= :now "
-                "LIMIT 1",
-                now=micros(now),
-            )
-            is not None
-        )
+        return exists(self._sql, f"webhooks t WHERE {_IS_DUE}", now=micros(now))
 
     def claim(self, now: datetime, until: datetime, limit: int) -> list[tuple[Webhook, Delivery]]:
         """Take up to `most` webhooks that are due until a time, each owner's first before any
         owner's second, each with its next delivery.
         """
-        due = "t.next_at <= :now AND t.busy_until <= :now"
-        turns = in_turns("webhooks t", due, "t.owner_id", "t.next_at")
-        rows = self._sql.rows(
-            # What is due is asked once more of the row that is locked: another may have taken it.
-            f"SELECT t.* FROM webhooks t WHERE {due} AND webhook_id IN "
-            f"(SELECT webhook_id FROM ({turns}) AS q){self._skip}",
-            now=micros(now),
-            most=limit,
-        )
         taken = []
-        for row in rows:
-            webhook = _hook(row)
+        for row in self._sql.rows(_DUE + self._skip, now=micros(now), most=limit):
+            webhook = _HOOKS.record(row)
             delivery = self._next(webhook.webhook_id)
             if delivery is None or delivery.next_at > now:
-                self._rest(webhook, now, away_until=None)
+                self._rest(webhook, away_until=None)
                 continue
-            self._sql.run(
-                "UPDATE webhooks SET busy_until = :until WHERE webhook_id = :id",
-                until=micros(until),
-                id=webhook.webhook_id,
-            )
+            self._set(webhook.webhook_id, busy_until=micros(until))
             taken.append((webhook, delivery))
         return taken
 
     def _next(self, webhook_id: str) -> Delivery | None:
-        row = first(
-            self._sql,
-            "SELECT * FROM webhook_deliveries WHERE webhook_id = :id AND status = 'waiting' "
-            "ORDER BY next_at, delivery_id LIMIT 1",
-            id=webhook_id,
-        )
-        return _delivery(row) if row else None
+        where = "webhook_id = :id AND status = 'waiting' ORDER BY next_at, delivery_id LIMIT 1"
+        return _DELIVERIES.first(self._sql, where, id=webhook_id)
 
     def tried(self, webhook: Webhook, delivery: Delivery, attempt: DeliveryAttempt) -> None:
         """Note what became of a try, and let the webhook go."""
         status = "delivered" if attempt.ok else "dead" if attempt.again_at is None else "waiting"
-        self._sql.run(
-            "UPDATE webhook_deliveries SET status = :status, attempts = attempts + 1, "
-            "last_at = :at, answered = :answered, fault = :fault, next_at = :next "
-            "WHERE delivery_id = :id AND status = 'waiting'",
-            status=status,
-            at=micros(attempt.at),
-            answered=attempt.answered,
-            fault=attempt.fault,
-            next=micros(attempt.again_at or attempt.at),
-            id=delivery.delivery_id,
-        )
+        result = {"status": status, "answered": attempt.answered, "fault": attempt.fault}
+        times = {"at": micros(attempt.at), "next": micros(attempt.again_at or attempt.at)}
+        self._sql.run(_TRIED, id=delivery.delivery_id, **result, **times)
         failures = 0 if attempt.ok else webhook.failures + 1
-        self._sql.run(
-            "UPDATE webhooks SET failures = :n, busy_until = 0 WHERE webhook_id = :id",
-            n=failures,
-            id=webhook.webhook_id,
-        )
-        self._rest(webhook, attempt.at, away_until=attempt.again_at if failures >= AWAY else None)
-        self._sql.run(
-            "DELETE FROM webhook_deliveries WHERE webhook_id = :id AND status <> 'waiting' "
-            "AND made_at < :old",
-            id=webhook.webhook_id,
-            old=micros(attempt.at - timedelta(days=KEPT_DAYS)),
-        )
+        self._set(webhook.webhook_id, failures=failures, busy_until=0)
+        self._rest(webhook, away_until=attempt.again_at if failures >= AWAY else None)
+        old = micros(attempt.at - timedelta(days=KEPT_DAYS))
+        self._sql.run(_DROP_OLD, id=webhook.webhook_id, old=old)
 
-    def _rest(self, webhook: Webhook, now: datetime, *, away_until: datetime | None) -> None:
+    def _rest(self, webhook: Webhook, *, away_until: datetime | None) -> None:
         """Say when the webhook is called next: as its next delivery is due, but one that is away is
         left alone until then.
         """
         delivery = self._next(webhook.webhook_id)
         at = None if delivery is None else max(delivery.next_at, away_until or delivery.next_at)
-        self._sql.run(
-            "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id",
-            at=None if at is None else micros(at),
-            id=webhook.webhook_id,
-        )
+        self._set(webhook.webhook_id, next_at=maybe_micros(at))
 
     def deliveries(self, webhook_id: str, *, after: str | None, limit: int) -> list[Delivery]:
         """A webhook's deliveries, newest first."""
-        at, last = keys_of(after, (int, str)) if after else (2**62, "")
-        rows = self._sql.rows(
-            "SELECT * FROM webhook_deliveries WHERE webhook_id = :id "
-            "AND (made_at, delivery_id) < (:at, :last) "
-            "ORDER BY made_at DESC, delivery_id DESC LIMIT :most",
-            id=webhook_id,
-            at=at,
-            last=last,
-            most=limit,
-        )
-        return [_delivery(r) for r in rows]
+        by = "made_at, delivery_id"
+        return _DELIVERIES.page(self._sql, "webhook_id = :id", by, after, limit, id=webhook_id)
 
     def read_upto(self) -> str | None:
         """The cursor of the last ledger row that notices were made of."""
@@ -283,42 +221,13 @@ class WebhookRepository:
 
     def save_cursor(self, cursor: str) -> None:
         """Note it."""
-        self._sql.run(
+        text = (
             "INSERT INTO notice_cursor (name, cursor) VALUES ('ledger', :cursor) "
-            "ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor",
-            cursor=cursor,
+            "ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor"
         )
+        self._sql.run(text, cursor=cursor)
 
 
 def delivery_after(d: Delivery) -> str:
     """The cursor that continues behind this delivery."""
     return cursor_of(micros(d.made_at), d.delivery_id)
-
-
-def _hook(row: Row) -> Webhook:
-    return Webhook(
-        webhook_id=row["webhook_id"],
-        owner_id=row["owner_id"],
-        url=row["url"],
-        events=tuple(json.loads(row["events"])),
-        generation=int(row["generation"]),
-        created_at=moment(row["created_at"]),
-        rotated_at=maybe_moment(row["rotated_at"]),
-        failures=int(row["failures"]),
-    )
-
-
-def _delivery(row: Row) -> Delivery:
-    return Delivery(
-        delivery_id=row["delivery_id"],
-        webhook_id=row["webhook_id"],
-        kind=row["kind"],
-        body=row["body"],
-        status=row["status"],
-        made_at=moment(row["made_at"]),
-        next_at=moment(row["next_at"]),
-        attempts=int(row["attempts"]),
-        last_at=maybe_moment(row["last_at"]),
-        answered=None if row["answered"] is None else int(row["answered"]),
-        fault=row["fault"],
-    )

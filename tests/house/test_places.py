@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from datetime import datetime
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -15,12 +14,9 @@ from app.words.steps import TITLES
 from domain.agents.policy import JSON_FIELDS, Policy, PolicyFields
 from domain.ledger.events.chain_events import CHAIN_EVENTS, ChainEvent
 from domain.ledger.state.measured import COUNTS
-from domain.mandates.mandate import Mandate
-from domain.money import Usdc
 from domain.refusals import REFUSALS
 from domain.rules.rule import Row
 from domain.rules.rule_table import AGENT, APPROVAL, BUDGET, BY_CODE, BY_REFUSAL, REPEAT, RULES
-from storage.repositories import mandates, policies
 from tools.agents.policy import PolicyIn, PolicyOut
 
 ROOT = Path(__file__).parents[2]
@@ -28,12 +24,6 @@ ROOT = Path(__file__).parents[2]
 
 def named(of: Any) -> set[str]:
     return {f.name for f in fields(of)}
-
-
-def of_type(of: Any, wanted: type) -> set[str]:
-    """The fields of a class that hold a value of a type, or None."""
-    hints = get_type_hints(of)
-    return {f.name for f in fields(of) if wanted in (hints[f.name], *get_args(hints[f.name]))}
 
 
 # -- a policy's field
@@ -49,19 +39,6 @@ def test_a_field_of_a_policy_is_kept_taken_and_answered() -> None:
 def test_the_form_of_a_policy_has_every_field_for_what_it_leaves_out_is_unset() -> None:
     shown = {*NUMBERS, *JSON_FIELDS, "accepts_mandates"}
     assert shown == named(PolicyFields) == set(policy.FIELDS)
-
-
-@pytest.mark.parametrize(
-    ("of", "stored"),
-    [(Policy, policies.MONEY), (Mandate, mandates.MONEY)],
-    ids=["policy", "mandate"],
-)
-def test_an_amount_is_stored_as_one(of: Any, stored: Any) -> None:
-    assert of_type(of, Usdc) == set(stored)
-
-
-def test_a_time_of_a_mandate_is_stored_as_one() -> None:
-    assert of_type(Mandate, datetime) == mandates.TIMES | set(mandates.POLLED)
 
 
 # -- a rule

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from domain.ledger.state.day_totals import DayTotals
+from domain.ledger.state.performance import DayParts
 from domain.refusals import Refused
 from storage.repositories.hall import (
     SORTS,
@@ -89,6 +91,12 @@ async def test_a_cursor_of_another_sort_is_refused(store: Store) -> None:
     assert refused.value.code == "invalid_request"
 
 
+def _day(public_id: str, day: str, worth: int) -> HallDay:
+    return HallDay(
+        public_id, "u_agent", DayParts(day=day, measured=DayTotals(day=day, worth=worth))
+    )
+
+
 async def test_days_come_back_in_their_bounds(store: Store) -> None:
     def work(uow: UnitOfWork) -> None:
         for mandate, day in (
@@ -97,16 +105,16 @@ async def test_days_come_back_in_their_bounds(store: Store) -> None:
             ("m_1", "2026-11-20"),
             ("m_2", "2026-11-19"),
         ):
-            uow.hall.put_day(HallDay(mandate, day, "u_agent", {"worth": 1}))
-        uow.hall.put_day(HallDay("m_1", "2026-11-19", "u_agent", {"worth": 2}))
+            uow.hall.put_day(_day(mandate, day, 1))
+        uow.hall.put_day(_day("m_1", "2026-11-19", 2))
 
     bounds = ("2026-11-19", "2026-11-20")
 
-    async def days() -> list[tuple[str, str, int]]:
+    async def days() -> list[tuple[str, str, int | None]]:
         found = await store.read(
             lambda uow: [d for m in ("m_1", "m_2") for d in uow.hall.days(m, *bounds)]
         )
-        return [(d.public_id, d.day, d.body["worth"]) for d in found]
+        return [(d.public_id, d.day, d.parts.measured and d.parts.measured.worth) for d in found]
 
     await store.write(work)
     assert await days() == [("m_1", "2026-11-19", 2), ("m_2", "2026-11-19", 1)]

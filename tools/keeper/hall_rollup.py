@@ -53,9 +53,7 @@ def stored_days(uow: UnitOfWork, mandate: Mandate) -> tuple[PerformanceRecord, d
     rows = uow.hall.days(mandate.public_id, "", EVER)
     if not rows or rows[-1].agent_id != mandate.agent_id:
         return NOTHING, {}
-    record = rows[-1].body.get("record")
-    days = {r.day: DayParts.from_json(r.day, r.body["measured"], r.body["beside"]) for r in rows}
-    return (NOTHING if record is None else PerformanceRecord.from_json(record)), days
+    return rows[-1].record or NOTHING, {r.day: r.parts for r in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +121,8 @@ def roll_up(uow: UnitOfWork, public_id: str) -> bool:
     last = uow.hall.last_day(public_id)
     moved = {newest} | ({last.day} if last is not None and last.day in days else set())
     for name in sorted(changed | moved):
-        body = days[name].as_json() | ({"record": now.record.as_json()} if name == newest else {})
-        uow.hall.put_day(HallDay(public_id, name, mandate.agent_id, body))
+        record = now.record if name == newest else None
+        uow.hall.put_day(HallDay(public_id, mandate.agent_id, days[name], record))
     return now.events == ROWS_AT_ONCE
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from domain.ledger.events.event import Event
 from domain.ledger.events.event_kinds import LedgerKind, Reporter
@@ -24,7 +24,6 @@ from domain.ledger.events.payloads import (
 )
 from domain.ledger.fast_copy import fast_replace
 from domain.times import day_of
-from domain.wire_fields import JsonObject
 
 PARTS_KEPT: Final = 256
 PENDING_KEPT: Final = 256
@@ -362,55 +361,3 @@ def _newest_parts(parts: dict[str, T]) -> dict[str, T]:
     while len(parts) > PARTS_KEPT:
         del parts[next(iter(parts))]
     return parts
-
-
-# -- JSON
-
-
-_RECORDS: Final[Mapping[str, type[Any]]] = {
-    "pending": PendingClaim,
-    "answered": PendingClaim,
-    "parts": ClaimedLot,
-    "marks": Estimate,
-}
-
-
-def to_json(book: ClaimedBook) -> dict[str, object]:
-    """An exact JSON form: only what differs from an empty book."""
-    raw: dict[str, object] = {}
-    for name in ClaimedBook.__dataclass_fields__:
-        value = getattr(book, name)
-        if value == getattr(EMPTY, name):
-            continue
-        if name in _RECORDS:
-            value = {k: [_text(getattr(v, n)) for n in _names(name)] for k, v in value.items()}
-        raw[name] = value
-    return raw
-
-
-def from_json(raw: JsonObject) -> ClaimedBook:
-    """Read `to_json`'s form back."""
-    values = dict(raw)
-    for name, record_type in _RECORDS.items():
-        if name in values:
-            values[name] = {
-                k: _from_values(record_type, _names(name), v) for k, v in values[name].items()
-            }
-    values["gone"] = tuple(values.get("gone", ()))
-    return fast_replace(EMPTY, **values)
-
-
-def _names(name: str) -> tuple[str, ...]:
-    return tuple(_RECORDS[name].__dataclass_fields__)
-
-
-def _text(value: Any) -> Any:
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
-def _from_values(record_type: type[Any], names: tuple[str, ...], raw: list[Any]) -> Any:
-    values = dict(zip(names, raw, strict=True))
-    for name in ("at", "marked_at"):
-        if values.get(name) is not None:
-            values[name] = datetime.fromisoformat(values[name])
-    return record_type(**values)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 SCALE: Final = 10**18
 
@@ -65,15 +65,6 @@ class DayTotals:
         if won * self.result > 0:
             return max(1, self.result * SCALE // won)
         return self.capital
-
-    def as_json(self) -> list[Any]:
-        """The values in the order of the fields."""
-        return [getattr(self, f.name) for f in fields(self)]
-
-    @classmethod
-    def from_json(cls, values: Sequence[Any]) -> DayTotals:
-        """Read `as_json`'s form back."""
-        return cls(**dict(zip((f.name for f in fields(cls)), values, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

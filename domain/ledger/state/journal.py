@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events.event import Event, NewEvent
-from domain.ledger.events.event_kinds import HOUSE, LedgerKind, Reporter
+from domain.ledger.events.event_kinds import HOUSE, Reporter
 from domain.ledger.events.pairing import place_of
-from domain.ledger.events.payload_codec import read, write
-from domain.ledger.events.payloads import EventPayload, LogReversed, Marked
+from domain.ledger.events.payloads import LogReversed, Marked
 from domain.ledger.state.measured import COUNTS, EMPTY, MeasuredBook, MeasuredRow, step
-from domain.ledger.state.measured_codec import from_json as measured_from
-from domain.ledger.state.measured_codec import to_json as measured_json
-from domain.wire_fields import JsonObject
 
 MAX_RECENT: Final = 48
 """The newest rows, kept one by one: a late row may precede them, a reorganisation remove them."""
@@ -99,7 +94,7 @@ def apply(journal: Journal, event: Event, past: Past | None = None) -> Journal:
     if not was_present:
         return journal
     undone = tuple(u for u in journal.undone if u != log_id)
-    return _insert(_refold(replace(journal, recent=recent, undone=undone)), row)
+    return _insert(refolded(replace(journal, recent=recent, undone=undone)), row)
 
 
 def counts(event: Event) -> bool:
@@ -119,7 +114,7 @@ def _rebuild(past: Past, event: Event) -> Journal:
     for row in early:
         base = step(base, row)
     folded = early[-1].place if early else (0, 0)
-    return _refold(Journal(base=base, folded=folded, recent=tuple(late), undone=reversed_ids))
+    return refolded(Journal(base=base, folded=folded, recent=tuple(late), undone=reversed_ids))
 
 
 def standing_rows(events: Iterable[Event]) -> tuple[list[MeasuredRow], tuple[str, ...]]:
@@ -168,7 +163,7 @@ def _drop_marks_above(journal: Journal, event: Event) -> Journal:
     recent = tuple(r for r in journal.recent if not _mark_above(r, place))
     if len(recent) == len(journal.recent):
         return journal
-    return _refold(replace(journal, recent=recent))
+    return refolded(replace(journal, recent=recent))
 
 
 def _measured_row(event: Event, event_id: str | None = None) -> MeasuredRow:
@@ -206,10 +201,11 @@ def _insert(journal: Journal, row: MeasuredRow) -> Journal:
     if len(recent) > MAX_RECENT:
         base, folded, recent = step(base, recent[0]), max(folded, recent[0].place), recent[1:]
     changed = replace(journal, base=base, folded=folded, recent=recent)
-    return replace(changed, now=step(journal.now, row)) if last else _refold(changed)
+    return replace(changed, now=step(journal.now, row)) if last else refolded(changed)
 
 
-def _refold(journal: Journal) -> Journal:
+def refolded(journal: Journal) -> Journal:
+    """The journal with `now` folded from the others."""
     now = journal.base
     for row in journal.recent:
         now = step(now, row)
@@ -221,49 +217,7 @@ def _remove(journal: Journal, event: Event, reversal: LogReversed, past: Past | 
     recent = tuple(row for row in journal.recent if row.event_id != reversal.event_id)
     if len(recent) < len(journal.recent):
         undone = (*journal.undone, reversal.event_id)[-MAX_RECENT:]
-        return _refold(replace(journal, recent=recent, undone=undone))
+        return refolded(replace(journal, recent=recent, undone=undone))
     if past is None or reversal.event_id in journal.undone:
         return journal
     return _rebuild(past, event)
-
-
-def to_json(journal: Journal) -> dict[str, object]:
-    """An exact JSON form."""
-    return {
-        "base": measured_json(journal.base),
-        "folded": list(journal.folded),
-        "recent": [_row_json(row) for row in journal.recent],
-        "undone": list(journal.undone),
-    }
-
-
-def from_json(raw: JsonObject) -> Journal:
-    """Read `to_json`'s form back."""
-    block, index = raw["folded"]
-    return _refold(
-        Journal(
-            base=measured_from(raw["base"]),
-            folded=(block, index),
-            recent=tuple(_row_from(row) for row in raw["recent"]),
-            undone=tuple(raw["undone"]),
-        )
-    )
-
-
-def _row_json(row: MeasuredRow) -> list[Any]:
-    payload = write(EventPayload(body=row.body, observed=row.observed))
-    return [*row.place, row.event_id, row.at.isoformat(), row.kind.value, row.amount, payload]
-
-
-def _row_from(raw: Sequence[Any]) -> MeasuredRow:
-    block, index, event_id, at, kind, amount, payload = raw
-    parsed = read(LedgerKind(kind), payload)
-    return MeasuredRow(
-        place=(block, index),
-        event_id=event_id,
-        at=datetime.fromisoformat(at),
-        kind=LedgerKind(kind),
-        amount=amount,
-        body=parsed.body,
-        observed=parsed.observed,
-    )

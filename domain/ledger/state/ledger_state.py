@@ -17,7 +17,6 @@ from domain.ledger.state.journal import Journal, Past
 from domain.ledger.state.measured import MeasuredBook
 from domain.ledger.state.venue_book import VenueBook
 from domain.times import day_of, timestamp
-from domain.wire_fields import JsonObject
 
 BREACHES_KEPT: Final = 50
 CALLERS_KEPT: Final = 64
@@ -154,57 +153,4 @@ def _remove_breach(state: LedgerState, event_id: str) -> LedgerState:
         state,
         violations={k: n for k, n in counts.items() if n},
         breaches=tuple(b for b in state.breaches if b is not row),
-    )
-
-
-_PLAIN: Final = ("seq", "violations", "refusals_day", "refusals_count", "bad")
-
-
-def to_json(state: LedgerState) -> dict[str, object]:
-    """An exact JSON form."""
-    stop = state.record_stop
-    # Left out while it is empty, so that states from before there were such fills stay what they
-    # were.
-    venue = {} if state.venue == venue_book.EMPTY else {"venue": venue_book.to_json(state.venue)}
-    return (
-        venue
-        | {n: getattr(state, n) for n in _PLAIN}
-        | {
-            "measured": journal.to_json(state.journal),
-            "claimed": claimed.to_json(state.claimed),
-            "breaches": [
-                {
-                    "codes": list(b.codes),
-                    "event_id": b.event_id,
-                    "at": b.at,
-                    "detail": dict(b.detail),
-                }
-                for b in state.breaches
-            ],
-            "record_stop": None if stop is None else stop.isoformat(),
-            "callers": list(state.callers),
-        }
-    )
-
-
-def from_json(raw: JsonObject) -> LedgerState:
-    """Read `to_json`'s form back."""
-    stop = raw["record_stop"]
-    return LedgerState(
-        journal=journal.from_json(raw["measured"]),
-        claimed=claimed.from_json(raw["claimed"]),
-        breaches=tuple(_breach_from(row) for row in raw["breaches"]),
-        record_stop=None if stop is None else datetime.fromisoformat(stop),
-        venue=venue_book.from_json(raw.get("venue")),
-        callers=tuple(raw["callers"]),
-        **{n: raw[n] for n in _PLAIN},
-    )
-
-
-def _breach_from(raw: JsonObject) -> Breached:
-    return Breached(
-        codes=tuple(raw["codes"]),
-        event_id=raw["event_id"],
-        at=raw["at"],
-        detail=raw.get("detail") or {},
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events.event import Event
 from domain.ledger.events.event_kinds import LedgerKind, Reporter
@@ -18,7 +18,6 @@ from domain.ledger.state.journal import counts, standing_rows
 from domain.ledger.state.measured import DAYS_KEPT, EMPTY, MeasuredBook, step
 from domain.ledger.state.venue_book import VenueBook
 from domain.times import day_of
-from domain.wire_fields import JsonObject
 
 CLAIMS: Final = frozenset({LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE, LedgerKind.RESOLVE})
 
@@ -57,21 +56,6 @@ class DayParts:
     measured: DayTotals | None = None
     beside: Beside = Beside()
 
-    def as_json(self) -> dict[str, object]:
-        """An exact JSON form."""
-        measured = None if self.measured is None else self.measured.as_json()
-        return {"measured": measured, "beside": [*asdict(self.beside).values()]}
-
-    @classmethod
-    def from_json(cls, day: str, measured: Sequence[Any] | None, beside: Sequence[Any]) -> DayParts:
-        """Read the two lists of `as_json`'s form back."""
-        trades, net, fees, venue = beside
-        return cls(
-            day=day,
-            measured=None if measured is None else DayTotals.from_json(measured),
-            beside=Beside(claimed_trades=trades, claimed_net=net, claimed_fees=fees, venue=venue),
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerformanceRecord:
@@ -81,15 +65,6 @@ class PerformanceRecord:
 
     seq: int = 0
     venue: VenueBook = venue_book.EMPTY
-
-    def as_json(self) -> dict[str, object]:
-        """An exact JSON form."""
-        return {"seq": self.seq, "venue": venue_book.to_json(self.venue)}
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> PerformanceRecord:
-        """Read `as_json`'s form back."""
-        return cls(seq=value["seq"], venue=venue_book.from_json(value["venue"]))
 
 
 NOTHING: Final = PerformanceRecord()

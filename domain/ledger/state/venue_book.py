@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events.event import Event
 from domain.ledger.events.event_kinds import Reporter
@@ -176,40 +176,3 @@ def _released(position: VenuePosition, closing: Decimal) -> int:
         return position.cost
     part = _EXACT.divide(_EXACT.multiply(Decimal(position.cost), closing), size)
     return int(part.quantize(_ONE, ROUND_CEILING, _EXACT))
-
-
-# -- JSON
-
-_PLAIN: Final = ("fills", "orders", "volume", "realized", "fees", "builder_fees")
-
-
-def to_json(book: VenueBook) -> dict[str, object]:
-    """An exact JSON form."""
-    return {
-        "newest": book.newest,
-        "accounts": {network: _account_json(a) for network, a in book.accounts.items()},
-    }
-
-
-def _account_json(account: VenueAccount) -> dict[str, object]:
-    positions = {
-        product: [format(p.size, "f"), p.cost, format(p.px, "f")]
-        for product, p in account.positions.items()
-    }
-    return {n: getattr(account, n) for n in _PLAIN} | {"positions": positions}
-
-
-def from_json(raw: Any) -> VenueBook:
-    """Read `to_json`'s form back; nothing where a state was kept before there were such fills."""
-    if raw is None:
-        return EMPTY
-    accounts = {network: _account(a) for network, a in raw["accounts"].items()}
-    return VenueBook(accounts=accounts, newest=raw["newest"])
-
-
-def _account(raw: Any) -> VenueAccount:
-    positions = {
-        product: VenuePosition(size=Decimal(size), cost=cost, px=Decimal(px))
-        for product, (size, cost, px) in raw["positions"].items()
-    }
-    return VenueAccount(**{n: raw[n] for n in _PLAIN}, positions=positions)

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.state.journal import MAX_RECENT
-from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply, from_json, to_json
+from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from domain.money import Usdc
 from domain.rules.valuation import realized_micros, valued
+from storage.repositories.state_codec import LEDGER
 from tests.domain.material import (
     MARKET,
     OTHER,
@@ -337,9 +338,9 @@ def test_the_order_in_which_rows_arrive_does_not_change_a_total(
 def test_a_checkpoint_changes_no_answer(story: Story, choose: list[bool], cut: int) -> None:
     made = ledger(*interleaved(*story, choose))
     part = refold(made.events[:cut], all_events=made.events)
-    kept = from_json(json.loads(json.dumps(to_json(part))))
+    kept = LEDGER.codec.load(json.loads(json.dumps(LEDGER.codec.dump(part))))
     assert kept == part
-    assert to_json(kept) == to_json(part)
+    assert LEDGER.codec.dump(kept) == LEDGER.codec.dump(part)
     assert refold(made.events[cut:], kept, made.events) == made.state
 
 
@@ -392,7 +393,7 @@ def test_the_state_stays_small_however_many_rows_there_are() -> None:
     assert len(state.claimed.pending) <= 256
     assert len(state.measured.days) <= 16
     assert len(state.journal.recent) <= MAX_RECENT
-    assert len(json.dumps(to_json(state))) < 200_000
+    assert len(json.dumps(LEDGER.codec.dump(state))) < 200_000
     assert state.measured.cash == (5_000 - 1_499) * ONE
 
 
@@ -442,7 +443,7 @@ GARBAGE = st.builds(
 def test_no_stored_garbage_makes_the_fold_or_a_total_fail(rows: list[NewEvent]) -> None:
     state = ledger(*rows).state
     totals(state)
-    assert from_json(json.loads(json.dumps(to_json(state)))) == state
+    assert LEDGER.codec.load(json.loads(json.dumps(LEDGER.codec.dump(state)))) == state
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from domain.ledger.events.event import NewEvent
-from domain.ledger.state.ledger_state import from_json, to_json
 from domain.money import ZERO, Usdc
 from domain.reads.iso_weeks import week_of
 from domain.reads.statement import StatementInput, figures
 from domain.rules.action_checks import action_checks, remaining
 from domain.rules.rule import ActionRequest
 from domain.rules.violations import violations, with_violation
+from storage.repositories.state_codec import LEDGER
 from tests.domain.material import (
     CALL,
     MARKET,
@@ -149,7 +149,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def a_checkpoint_changes_nothing(self) -> None:
-        kept = from_json(json.loads(json.dumps(to_json(self.made.state))))
+        kept = LEDGER.codec.load(json.loads(json.dumps(LEDGER.codec.dump(self.made.state))))
         assert kept == self.made.state
         assert mandate_read(replace(self.made.case(self.m), state=kept)) == mandate_read(
             self.made.case(self.m)

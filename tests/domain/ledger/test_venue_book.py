@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.ledger.events.event import NewEvent
-from domain.ledger.state.ledger_state import EMPTY, from_json, to_json
+from domain.ledger.state.ledger_state import EMPTY
 from domain.ledger.state.performance import NOTHING, PerformanceRecord, fold_days, full_days
 from domain.reads.venue_windows import venue_results
 from domain.rules.valuation import valued
+from storage.repositories.state_codec import LEDGER, STATES
 from tests.domain.material import (
     case,
     deposit,
@@ -27,6 +28,8 @@ from tests.domain.material import (
     venue_fill,
 )
 from tests.domain.reads.test_hall import stored
+
+RECORDS = STATES.of(PerformanceRecord)
 
 ONE = 1_000_000
 FILLS = st.lists(
@@ -88,14 +91,14 @@ def test_the_fold_is_kept_exactly_and_told_again_alike(
     fills: list[tuple[int, int, str, str, int]],
 ) -> None:
     made = ledger(deposit(500), *rows_of(fills))
-    kept = from_json(json.loads(json.dumps(to_json(made.state))))
+    kept = LEDGER.codec.load(json.loads(json.dumps(LEDGER.codec.dump(made.state))))
     assert kept == made.state == refold(made.events)
 
 
 def test_a_state_from_before_there_were_such_fills_is_read_as_it_was() -> None:
-    assert "venue" not in to_json(EMPTY)
-    assert "venue" not in to_json(ledger(deposit(500)).state)
-    assert from_json(to_json(ledger(deposit(5)).state)).venue.accounts == {}
+    assert "venue" not in LEDGER.codec.dump(EMPTY)
+    assert "venue" not in LEDGER.codec.dump(ledger(deposit(500)).state)
+    assert LEDGER.codec.load(LEDGER.codec.dump(ledger(deposit(5)).state)).venue.accounts == {}
 
 
 def test_an_agent_that_writes_such_a_row_moves_nothing() -> None:
@@ -174,7 +177,7 @@ def test_the_halls_days_hold_the_venues_side_apart_and_go_on_from_where_they_sto
     )
     whole, added, _ = fold_days(NOTHING, made.events)
     first, before, _ = fold_days(NOTHING, made.events[:2])
-    again = PerformanceRecord.from_json(json.loads(json.dumps(first.as_json())))
+    again = RECORDS.load(json.loads(json.dumps(RECORDS.dump(first))))
     record, later, _ = fold_days(again, made.events[2:])
     assert record == whole
     assert {d: before[d].plus(b) for d, b in later.items()} == added

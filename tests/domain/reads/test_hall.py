@@ -34,6 +34,7 @@ from domain.reads.performance_windows import (
     since_of,
     window,
 )
+from storage.repositories.state_codec import STATES
 from tests.domain.material import on_the_wire
 
 MIDNIGHT = datetime(2026, 11, 2, tzinfo=UTC)
@@ -178,7 +179,9 @@ def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
     )
     assert (second.stood, second.held, second.factor) == (66 * M, 60 * M, SCALE * 60 // 66)
     for part in stored(Story().deposit(100).claim(LedgerKind.BUY, 3).rows):
-        assert DayParts.from_json(part.day, **json.loads(json.dumps(part.as_json()))) == part
+        assert (
+            STATES.of(DayParts).load(json.loads(json.dumps(STATES.of(DayParts).dump(part)))) == part
+        )
 
 
 def test_a_fall_and_a_rise_show_as_drawdown() -> None:
@@ -529,7 +532,9 @@ def test_what_is_beside_the_measured_figures_adds_up_in_parts(a: int, b: int) ->
     record, parts = NOTHING, dict[str, DayParts]()
     for rows in (story.rows[: cuts[0]], story.rows[cuts[0] : cuts[1]], story.rows[cuts[1] :]):
         record, added, _ = fold_days(record, rows)
-        record = PerformanceRecord.from_json(json.loads(json.dumps(record.as_json())))
+        record = STATES.of(PerformanceRecord).load(
+            json.loads(json.dumps(STATES.of(PerformanceRecord).dump(record)))
+        )
         for name, beside in added.items():
             before = parts.get(name) or DayParts(day=name)
             parts[name] = replace(before, beside=before.beside.plus(beside))

@@ -11,7 +11,6 @@ import pytest
 
 from chain.contracts import abi_codec
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
-from domain.ledger.state.performance import DayParts
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from server.keeper.scheduler import KeeperScheduler
@@ -398,10 +397,7 @@ async def test_a_long_ledger_is_rolled_up_in_parts_and_twice_at_once(both: World
     assert not await both.store.write(lambda uow: roll_up(uow, of))
     assert not await both.store.write(lambda uow: roll_up(uow, of))
     (day,) = await both.store.read(lambda uow: uow.hall.days(of, "", "9"))
-    assert (
-        DayParts.from_json(day.day, day.body["measured"], day.body["beside"]).beside.claimed_trades
-        == ROWS_AT_ONCE
-    )
+    assert day.parts.beside.claimed_trades == ROWS_AT_ONCE
 
 
 async def test_an_agent_is_refreshed_once_and_again_on_the_next_day(world: World) -> None:
@@ -442,7 +438,7 @@ async def test_days_that_are_further_back_than_the_newest_state_are_derived_agai
     both.clock.forward(days=50)
     await refresh(both.deps, agent.user_id or "")
     days = await both.store.read(lambda uow: uow.hall.days(of, "", "9"))
-    parts = [DayParts.from_json(d.day, d.body["measured"], d.body["beside"]).measured for d in days]
+    parts = [d.parts.measured for d in days]
     assert [p.spent for p in parts if p] == [10**6, 0] + [10**6] * 48
     assert parts[0] is not None
     assert (parts[0].day, parts[0].calls) == (begun.date().isoformat(), 1)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from domain.ledger.state.ledger_state import LedgerState, from_json, to_json
+from domain.ledger.state.ledger_state import LedgerState
 from domain.money import Usdc
 from domain.rules.status_derivation import acted_for
+from storage.repositories.state_codec import LEDGER
 from tests.domain.material import START, Ledger, mandate, row
 from tests.world import CHAIN_ID, Mandated, World, working
 from tools.keeper.hall_rollup import refresh_stale
@@ -84,6 +85,6 @@ def test_whose_calls_were_executed_is_remembered_and_bounded() -> None:
         _called_by("0x" + "bb" * 20, "0x" + "cc" * 20),
     )
     assert one.callers == two.callers == ("0x" + "bb" * 20, "0x" + "cc" * 20)
-    assert from_json(json.loads(json.dumps(to_json(one)))) == one
+    assert LEDGER.codec.load(json.loads(json.dumps(LEDGER.codec.dump(one)))) == one
     many = _called_by(*(f"0x{n:040x}" for n in range(70)))
     assert len(many.callers) == 64

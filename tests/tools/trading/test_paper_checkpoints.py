@@ -14,6 +14,7 @@ from domain.trading.paper.replay import replay
 from storage.integrity.ledger_check import verify
 from storage.repositories import paper_checkpoints
 from storage.repositories.paper_checkpoints import EVERY
+from storage.repositories.state_codec import PAPER
 from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, Person
 from tests.tools.trading.test_paper import BUY, entries_of, whole
@@ -103,7 +104,7 @@ async def test_a_forged_checkpoint_with_a_fitting_digest_is_told_of(desk: Desk) 
     _, book, entries = await _filled(desk)
     rows = await desk.rows("paper_entries")
     rich = replace(replay(book.start_micros, entries[:EVERY]), realized=10**12)
-    text = paper_checkpoints.checkpoint_text(rich, rows[EVERY - 1]["row_hash"])
+    text = PAPER.text(rich, rows[EVERY - 1]["row_hash"])
     await desk.store.write(
         lambda uow: uow.sql.run(
             "UPDATE paper_checkpoints SET state = :state WHERE n = :n", state=text, n=EVERY
