@@ -72,7 +72,7 @@ _SCALARS: Final[Mapping[object, Codec]] = {
 
 
 @cache
-def hints_of(record: type[Any]) -> Mapping[str, Any]:
+def hints_of(record: Any) -> Mapping[str, Any]:
     """The types of a record's fields."""
     hints = get_type_hints(record)
     return {field.name: hints[field.name] for field in fields(record)}
@@ -119,7 +119,7 @@ class Codecs:
 
     def record(
         self,
-        kind: type[Any],
+        kind: Any,
         names: Iterable[str] | Mapping[str, str] = (),
         *,
         empty: object = None,
