@@ -71,11 +71,13 @@ _SCALARS: Final[Mapping[object, Codec]] = {
 }
 
 
-@cache
-def hints_of(record: Any) -> Mapping[str, Any]:
-    """The types of a record's fields."""
+def _hints(record: Any) -> Mapping[str, Any]:
     hints = get_type_hints(record)
     return {field.name: hints[field.name] for field in fields(record)}
+
+
+hints_of: Final[Callable[[Any], Mapping[str, Any]]] = cache(_hints)
+"""The types of a record's fields, by name."""
 
 
 class Codecs:
