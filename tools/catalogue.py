@@ -41,8 +41,8 @@ from tools.trading.account import (
     builder_fee,
     intents,
     key_approval,
-    key_verification,
     linking,
+    venue_keys,
 )
 from tools.trading.account import status as own_status
 from tools.trading.door import orders as door_orders
@@ -97,7 +97,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *intents.OPERATIONS,
     *own_status.OPERATIONS,
     *key_approval.OPERATIONS,
-    *key_verification.OPERATIONS,
+    *venue_keys.OPERATIONS,
     *routes.OPERATIONS,
     *amend.OPERATIONS,
     *queries.OPERATIONS,

@@ -117,9 +117,7 @@ def order(
     tif: Tif,
     cloid: str | None = None,
 ) -> OrderJson:
-    """Build one order. Units: `price` in the collateral, `size` in the coin. `cloid` is 16 bytes as
-    0x hex. Errors: ValueError, see `wire`.
-    """
+    """Build one order; `cloid` is 16 bytes as 0x hex. Errors: ValueError, see `wire`."""
     written: OrderJson = {
         "a": asset,
         "b": is_buy,
@@ -154,9 +152,7 @@ def cancel_by_cloid(cancels: Sequence[tuple[int, str]]) -> CancelByCloid:
 def approve_agent(
     network: Network, *, agent: str, name: str, nonce: int, signature_chain_id: str
 ) -> ApproveAgent:
-    """Build `approveAgent`, user-signed. `agent` in lower case; `name` may end in ` valid_until
-    <ms>`.
-    """
+    """Build `approveAgent`, user-signed; `name` may end in ` valid_until <ms>`."""
     return {
         "type": "approveAgent",
         "signatureChainId": signature_chain_id,
@@ -170,9 +166,7 @@ def approve_agent(
 def approve_builder_fee(
     network: Network, *, builder: str, max_fee_rate: str, nonce: int, signature_chain_id: str
 ) -> ApproveBuilderFee:
-    """Build `approveBuilderFee`, user-signed; `max_fee_rate` is a percent string, for example
-    `0.1%`.
-    """
+    """Build `approveBuilderFee`, user-signed; `max_fee_rate` is such as `0.1%`."""
     return {
         "type": "approveBuilderFee",
         "signatureChainId": signature_chain_id,

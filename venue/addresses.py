@@ -7,9 +7,7 @@ from urllib.parse import urlsplit
 
 
 def plain_http_is_local(url: str) -> bool:
-    """True for https, and for plain http to the loopback interface: no third party can read or
-    change the traffic.
-    """
+    """True for https, and for plain http to the loopback interface."""
     address = urlsplit(url)
     if address.scheme == "https":
         return bool(address.hostname)

@@ -86,9 +86,7 @@ class WeightWindow:
         return self.used() + weight <= WEIGHT_PER_MINUTE - self._left_above(priority)
 
     def _left_above(self, priority: Priority) -> int:
-        """Unspent reserves of the higher priorities. Closes and the keeper share theirs, except for
-        the keeper's own part.
-        """
+        """Unspent reserves above; closes and the keeper share theirs, but for the keeper's part."""
         if priority == "keeper":
             return 0
         if priority == "close":
@@ -121,9 +119,7 @@ class WeightStore(Protocol):
     """Store of windows; a change is atomic for all processes that share the store."""
 
     async def change(self, key: str, work: Callable[[str | None], tuple[str, T]]) -> T:
-        """Replace the text under a key: `work` returns the new text and a result, which is
-        returned.
-        """
+        """Replace the text under a key: `work` returns the new text and the result."""
         ...
 
 

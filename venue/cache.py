@@ -25,10 +25,7 @@ class _Entry:
 
 
 class Cache:
-    """LRU cache, bounded by keys and by bytes, with single flight.
-
-    A cancelled caller does not cancel the request that others wait for.
-    """
+    """LRU cache, bounded by keys and bytes; a cancelled caller does not cancel a shared request."""
 
     def __init__(self, clock: Clock, keys: int = KEYS, size: int = BYTES):
         self._clock, self._max_keys, self._max_bytes = clock, keys, size
@@ -46,9 +43,7 @@ class Cache:
         return self._bytes
 
     def peek(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
-        """The entry if it is younger than `max_age_s`; makes no request and does not count
-        as use.
-        """
+        """The entry if it is younger than `max_age_s`; does not count as use."""
         entry = self._entries.get(key)
         if entry is None or (self._clock.now() - entry.cached.as_of).total_seconds() >= max_age_s:
             return None

@@ -24,32 +24,20 @@ from pydantic import ValidationError
 from domain.refusals import Refused, refusal
 from domain.trading.venue_values import ActionAck, Priority
 from venue.addresses import plain_http_is_local
-from venue.budget import Budget, WeightHold
+from venue.budget import Budget
 from venue.json_readers import Tally
 from venue.reads import InfoQuery, T
 from venue.unknown_fields import UnknownFieldCounts
 from venue.words import OTHER, kind_of, parse_answer, readable
 
 MAX_BODY: Final = 2 * 2**20
-
-
 MAX_INLINE: Final = 64 * 2**10  # longer answers are read in a thread, so that the loop stays free
-
-
 ATTEMPTS: Final = 3
 EXCHANGE: Final = "exchange"
-
-
 CONNECTIONS: Final = 32
-
-
 SILENCE: Final = timedelta(seconds=2)
 _ONE_TRY_WHILE_AWAY: Final[frozenset[Priority]] = frozenset({"house", "page", "relay"})
-
-
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 _TRANSIENT: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -67,7 +55,6 @@ class VenueAnswer(Generic[T]):
 
     data: T
     size: int
-    tally: Tally
 
 
 class Client:
@@ -143,45 +130,42 @@ class Client:
     async def _request_info(
         self, read: InfoQuery[T], priority: Priority, body: Mapping[str, object], account: str
     ) -> VenueAnswer[T]:
-        spending = await self._budget.take(priority, read.max_cost, account)
+        hold = await self._budget.take(priority, read.max_cost, account)
         try:
             async with self._http().post(
                 f"{self.url}/info", json=body, allow_redirects=False
             ) as response:
                 raw = await self._body(response)
         except ClientConnectorError as error:
-            await self._settle(spending, 0)  # nothing was sent
+            await self._budget.settle(hold, 0)  # nothing was sent
             raise _TransientError(f"no connection ({type(error).__name__})") from None
         except (ClientError, OSError) as error:
             raise _TransientError(f"no answer ({type(error).__name__})") from None
         except _UnusableAnswer:
             self.unknown_counts.refuse(read.kind)
             raise
-        if response.status in _TRANSIENT:
-            await self._settle(spending, read.weight)
-            raise _TransientError(f"HTTP {response.status}")
         if response.status != 200:
-            await self._settle(spending, read.weight)
-            raise _UnusableAnswer(f"HTTP {response.status}")
+            await self._budget.settle(hold, read.weight)
+            fault = _TransientError if response.status in _TRANSIENT else _UnusableAnswer
+            raise fault(f"HTTP {response.status}")
         if len(raw) > MAX_INLINE:
-            answer, cost = await asyncio.to_thread(_read, read, raw)
+            value, tally, cost = await asyncio.to_thread(_read, read, raw)
         else:
-            answer, cost = _read(read, raw)
-        await self._settle(spending, cost)
-        if answer is None:
+            value, tally, cost = _read(read, raw)
+        await self._budget.settle(hold, cost)
+        if tally is None:
             self.unknown_counts.count(read.kind, "form")
-            raise self.refused(read.kind, f"its answer to {read.kind} is not of a known form")
+            raise self._refused(read.kind, "is not of a known form")
         self.unknown_counts.refuse(read.kind, 0)
-        self.unknown_counts.note(read.kind, answer.tally)
-        return answer
+        self.unknown_counts.note(read.kind, tally)
+        if value is None:
+            raise self._refused(read.kind, "cannot be read")
+        return VenueAnswer(value[0], len(raw))
 
-    def refused(self, kind: str, reason: str) -> Refused:
+    def _refused(self, kind: str, reason: str) -> Refused:
         """Build the refusal for an unusable answer, and count it."""
         self.unknown_counts.refuse(kind)
-        return unavailable(reason)
-
-    async def _settle(self, spending: WeightHold, cost: int) -> None:
-        await self._budget.settle(spending, cost)
+        return unavailable(f"its answer to {kind} {reason}")
 
     @staticmethod
     async def _body(response: ClientResponse) -> bytes:
@@ -202,10 +186,7 @@ class Client:
         *,
         priority: Priority,
     ) -> ActionAck:
-        """Post a user-signed action once; weight 1.
-
-        Errors: `venue_unavailable` where nothing can have been sent.
-        """
+        """Post a user-signed action once. Errors: `venue_unavailable` where nothing was sent."""
         raw = await self.send(
             {"action": action, "nonce": nonce, "signature": signature}, priority=priority
         )
@@ -229,7 +210,7 @@ class Client:
 
         Errors: `venue_unavailable` where nothing can have been sent.
         """
-        spending = await self._budget.take(priority, 1)
+        hold = await self._budget.take(priority, 1)
         # The key order of the action is that of its hash; orjson keeps it.
         body = orjson.dumps(envelope)
         try:
@@ -244,7 +225,7 @@ class Client:
             ):
                 raw = await self._body(response)
         except ClientConnectorError as error:
-            await self._settle(spending, 0)
+            await self._budget.settle(hold, 0)
             raise unavailable(f"no connection ({type(error).__name__})") from None
         except (ClientError, OSError, TimeoutError, _UnusableAnswer):
             return None
@@ -259,17 +240,21 @@ def unavailable(reason: str, retry_after_s: int = 2) -> Refused:
     )
 
 
-def _read(read: InfoQuery[T], raw: bytes) -> tuple[VenueAnswer[T] | None, int]:
-    """Parse an answer and its cost; None where its form is unknown."""
-    tally = Tally()
+def _read(read: InfoQuery[T], raw: bytes) -> tuple[tuple[T] | None, Tally | None, int]:
+    """The value of an answer, the tally of its parts, and its cost: no value where it cannot be
+    used, no tally where its form is unknown.
+    """
+    tally, cost = Tally(), read.max_cost
     try:
         body = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None, read.max_cost
+        cost = read.cost(body)
+        answer = read.read(body, tally)
+    except (orjson.JSONDecodeError, ValidationError):
+        return None, None, cost
     try:
-        return VenueAnswer(read.value(body, tally), len(raw), tally), read.cost(body)
-    except ValidationError:
-        return None, read.cost(body)
+        return (read.parse(answer),), tally, cost
+    except ValueError:
+        return None, tally, cost
 
 
 def _parse_ack(raw: bytes) -> ActionAck:

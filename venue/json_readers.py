@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Final, NamedTuple, NoReturn, TypeVar
@@ -86,11 +86,14 @@ class VenueJson(BaseModel):
     )
     __pydantic_extra__: dict[Annotated[str, AfterValidator(_unknown)], object] = Field(init=False)
 
+    def to(self, kind: Callable[..., T], **others: object) -> T:
+        """A dataclass of the fields of the same names, and of the `others`."""
+        names = kind.__dataclass_fields__.keys() - others.keys()  # type: ignore[attr-defined]
+        return kind(**{name: getattr(self, name) for name in names}, **others)
+
 
 def _figure(bounds: Bounds) -> GetPydanticSchema:
-    """A decimal string within its bounds, as a Decimal; JSON numbers and exponents such as `1e5`
-    are rejected.
-    """
+    """A decimal string within its bounds, as a Decimal; no JSON number and no exponent."""
     written = core.str_schema(strict=True, pattern=_FIGURE)
     value = core.decimal_schema(
         strict=False, allow_inf_nan=False, ge=Decimal(bounds.minimum), le=Decimal(bounds.maximum)
@@ -171,9 +174,7 @@ def _or(first: CoreSchema, second: CoreSchema) -> CoreSchema:
 
 @dataclass(frozen=True, slots=True)
 class _Lenient:
-    """Marks a field that may fail alone: `soft` reads a malformed value as None, `null` permits
-    null.
-    """
+    """A field that may fail alone: `soft` reads a malformed value as None, `null` permits null."""
 
     soft: bool
     null: bool

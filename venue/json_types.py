@@ -1,4 +1,4 @@
-"""JSON types of the venue's answers, field by field.
+"""JSON types of the venue's answers, field by field; a field that goes on has the domain's name.
 
 Unread fields are declared so that they are not counted as unknown; the relays pass them on.
 """
@@ -15,6 +15,7 @@ from venue.json_readers import (
     AmountText,
     Figure,
     HourlyRate,
+    HourlyRateText,
     LeverageValue,
     Missing,
     Pair,
@@ -63,9 +64,7 @@ class AssetJson(VenueJson):
 
 
 class MetaJson(VenueJson):
-    """The listing of a dex. An asset's number is its place in the list, so no row may be
-    left out.
-    """
+    """The listing of a dex; an asset's number is its place, so no row may be left out."""
 
     universe: list[AssetJson]
     margin_tables: Missing[Rows[Pair[Whole, _MarginTableJson]]] = None
@@ -76,7 +75,7 @@ class ContextJson(VenueJson):
     """The figures of one asset."""
 
     prev_day_px: Soft[Price] = None
-    day_ntl_vlm: Soft[Amount] = None
+    day_volume: Soft[Amount] = Field(default=None, alias="dayNtlVlm")
     mark_px: Soft[Price] = None
     funding: Soft[HourlyRate] = None
     open_interest: Soft[Amount] = None
@@ -142,10 +141,12 @@ class AnnotationJson(VenueJson):
     keywords: Soft[Rows[Text]] = None
 
 
-class _LevelJson(VenueJson):
+class LevelJson(VenueJson):
+    """One price of a book."""
+
     px: Price
-    sz: Size
-    n: Whole
+    size: Size = Field(alias="sz")
+    orders: Whole = Field(alias="n")
 
 
 class BookJson(VenueJson):
@@ -153,7 +154,7 @@ class BookJson(VenueJson):
 
     coin: Text
     time: Whole
-    levels: Pair[list[_LevelJson], list[_LevelJson]]
+    levels: Pair[list[LevelJson], list[LevelJson]]
     spread: Soft[Signed] = None
 
 
@@ -162,6 +163,15 @@ class ClockJson(VenueJson):
 
     time: Whole
     special_statuses: object = None
+
+
+class FundingJson(VenueJson):
+    """The funding of one hour."""
+
+    coin: Text
+    funding_rate: HourlyRateText
+    time: Whole
+    premium: Soft[Figure] = None
 
 
 # -- accounts
@@ -183,12 +193,12 @@ class PositionJson(VenueJson):
 
     coin: Text
     size: Signed = Field(alias="szi")
-    leverage: Soft[LeverageJson] = None
+    setting: Soft[LeverageJson] = Field(default=None, alias="leverage")
     max_leverage: SoftOrNull[LeverageValue] = None
     liquidation_px: SoftOrNull[Amount] = None
     entry_px: SoftOrNull[Price] = None
-    position_value: Soft[Amount] = None
-    unrealized_pnl: Soft[Signed] = None
+    value: Soft[Amount] = Field(default=None, alias="positionValue")
+    unrealized: Soft[Signed] = Field(default=None, alias="unrealizedPnl")
     return_on_equity: Soft[Signed] = None
     margin_used: Soft[Amount] = None
     cum_funding: Soft[_FundingPaid] = None
@@ -319,7 +329,7 @@ class FillJson(VenueJson):
 
     coin: Text
     px: Price
-    sz: Size
+    size: Size = Field(alias="sz")
     side: Annotated[str, Field(pattern=_SIDES)]
     time: Whole
     oid: Whole

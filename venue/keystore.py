@@ -71,9 +71,7 @@ class Keystore:
         return self._find(network, wallet)
 
     def nonce(self, network: Network, wallet: str, now_ms: int) -> int:
-        """A nonce that this key never used: the time, or one more than the last; stored before it
-        is returned.
-        """
+        """A nonce that this key never used, by the time; stored before it is returned."""
         path = self._path(network, wallet, "nonce")
         last = int(path.read_text()) if path.exists() else 0
         nonce = max(now_ms, last + 1)

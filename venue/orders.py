@@ -20,9 +20,7 @@ _UNKNOWN: Final = Placed(outcome="unknown")
 
 
 def action_of(action: OrderAction | CancelAction) -> actions.Ordering:
-    """Build the action in the venue's form and key order. Errors: ValueError for a figure beyond 8
-    decimals.
-    """
+    """The action in the venue's form and key order. Errors: ValueError, see `wire`."""
     if isinstance(action, CancelAction):
         return actions.cancel_by_cloid([(action.asset_id, action.cloid)])
     order = actions.order(

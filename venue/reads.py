@@ -1,20 +1,21 @@
-"""Info queries: every read of the venue, with its type, weight and response form."""
+"""Info queries: every read of the venue, with its type, weight, response form and value."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache, partial
 from typing import Annotated, Any, Final, Generic, TypeVar, get_args
 
 from pydantic import TypeAdapter
 
-from domain.trading.venue_values import Abstraction
+from domain.trading import venue_values as v
 from venue import json_types as types
+from venue import values
 from venue.json_readers import (
     FeeTenthsBps,
     Figure,
-    HourlyRateText,
     Missing,
     Pair,
     Rows,
@@ -36,9 +37,13 @@ def _adapter(form: Any) -> TypeAdapter[Any]:
     return TypeAdapter(form)  # made by the first answer: a process that reads nothing makes none
 
 
+def _unchanged(answer: Any) -> Any:
+    return answer
+
+
 @dataclass(frozen=True)  # a generic that is called with its type takes no slots
 class InfoQuery(Generic[T]):
-    """One type of `POST /info`.
+    """One type of `POST /info`; `parse` makes its value of an answer that has the form.
 
     Units: `weight` of the venue's 1,200 a minute; where `max_rows` is set, one more for every 20
     rows answered.
@@ -48,18 +53,20 @@ class InfoQuery(Generic[T]):
     kind: str
     weight: int
     form: Any
+    parse: Callable[..., T] = _unchanged
     max_rows: int = 0
 
-    def value(self, answer: object, tally: Tally) -> T:
-        """Parse an answer; `tally` counts its unknown parts. Errors: ValidationError."""
-        read: T = _adapter(self.form).validate_python(answer, context=tally)
-        return read
+    def about(self, *subject: object) -> InfoQuery[T]:
+        """The read of one subject, which `parse` takes before the answer."""
+        return replace(self, parse=partial(self.parse, *subject))
+
+    def read(self, answer: object, tally: Tally) -> Any:
+        """An answer by its form; `tally` counts its unknown parts. Errors: ValidationError."""
+        return _adapter(self.form).validate_python(answer, context=tally)
 
     @property
     def max_cost(self) -> int:
-        """The highest possible cost; taken before the request, because rows are counted
-        after it.
-        """
+        """The highest possible cost, taken before the request."""
         return self.weight + -(-self.max_rows // 20)
 
     def cost(self, answer: object) -> int:
@@ -71,8 +78,8 @@ class InfoQuery(Generic[T]):
 class RelayedRead(InfoQuery[Any]):
     """A relayed read: the venue's own JSON, reduced to the known fields."""
 
-    def value(self, answer: object, tally: Tally) -> Any:
-        """Parse as every read does; fields that the venue did not send stay missing."""
+    def read(self, answer: object, tally: Tally) -> Any:
+        """Read as every query does; fields that the venue did not send stay missing."""
         adapter = _adapter(self.form)
         value = adapter.validate_python(answer, context=tally)
         if tally.unknown:
@@ -81,13 +88,6 @@ class RelayedRead(InfoQuery[Any]):
 
 
 # -- what is only passed on
-
-
-class _FundingJson(VenueJson):
-    coin: Text
-    funding_rate: HourlyRateText
-    time: Whole
-    premium: Soft[Figure] = None
 
 
 class _PredictedJson(VenueJson):
@@ -153,41 +153,59 @@ class _PeriodJson(VenueJson):
 # -- the reads
 
 _Listing = Pair[types.MetaJson, list[types.ContextJson]]
-_Annotations = Rows[Pair[Text, types.AnnotationJson]]
-_Abstraction = Annotated[str, word(get_args(Abstraction))]
-DEXES: Final = InfoQuery[list[types.DexJson | None]]("perpDexs", 20, list[types.DexJson | None])
-PERPS: Final = InfoQuery[_Listing]("metaAndAssetCtxs", 20, _Listing)
-SPOT_META: Final = InfoQuery[types.SpotMetaJson]("spotMeta", 20, types.SpotMetaJson)
-CATEGORIES: Final = InfoQuery[Rows[Pair[Text, Text]]]("perpCategories", 20, Rows[Pair[Text, Text]])
-ANNOTATIONS: Final = InfoQuery[_Annotations]("perpConciseAnnotations", 20, _Annotations)
-AT_CAP: Final = InfoQuery[Rows[Text]]("perpsAtOpenInterestCap", 20, Rows[Text])
-BOOK: Final = InfoQuery[types.BookJson | None]("l2Book", 2, types.BookJson | None)
-CLOCK: Final = InfoQuery[types.ClockJson]("exchangeStatus", 2, types.ClockJson)
-ACCOUNT: Final = InfoQuery[types.ClearinghouseJson](
-    "clearinghouseState", 2, types.ClearinghouseJson
+_Abstraction = Annotated[str, word(get_args(v.Abstraction))]
+DEXES: Final = InfoQuery[Mapping[str, int]](
+    "perpDexs", 20, list[types.DexJson | None], values.dexes
 )
-BALANCES: Final = InfoQuery[types.BalancesJson]("spotClearinghouseState", 2, types.BalancesJson)
+PERPS: Final = InfoQuery[tuple[v.Perp, ...]]("metaAndAssetCtxs", 20, _Listing, values.perps)
+SPOT_META: Final = InfoQuery[Mapping[int, str]]("spotMeta", 20, types.SpotMetaJson, values.tokens)
+CATEGORIES: Final = InfoQuery[Mapping[str, str]]("perpCategories", 20, Rows[Pair[Text, Text]], dict)
+ANNOTATIONS: Final = InfoQuery[Mapping[str, str]](
+    "perpConciseAnnotations", 20, Rows[Pair[Text, types.AnnotationJson]], values.names
+)
+AT_CAP: Final = InfoQuery[frozenset[str]]("perpsAtOpenInterestCap", 20, Rows[Text], frozenset)
+BOOK: Final = InfoQuery[v.OrderBook | None]("l2Book", 2, types.BookJson | None, values.book)
+FUNDING: Final = InfoQuery[Sequence[v.FundingRate]](
+    "fundingHistory", 20, Rows[types.FundingJson], values.funding, 500
+)
+CLOCK: Final = InfoQuery[datetime]("exchangeStatus", 2, types.ClockJson, values.clock)
+ACCOUNT: Final = InfoQuery[v.DexAccount](
+    "clearinghouseState", 2, types.ClearinghouseJson, values.account
+)
+BALANCES: Final = InfoQuery[tuple[v.SpotBalance, ...]](
+    "spotClearinghouseState", 2, types.BalancesJson, values.balances
+)
 BUILDER_FEE: Final = InfoQuery[int]("maxBuilderFee", 20, FeeTenthsBps)
-AGENTS: Final = InfoQuery[list[types.AgentJson]]("extraAgents", 20, list[types.AgentJson])
-ROLE: Final = InfoQuery[types.RoleJson]("userRole", 60, types.RoleJson)
-ABSTRACTION: Final = InfoQuery[str]("userAbstraction", 20, _Abstraction)
-LEVERAGE: Final = InfoQuery[types.ActiveAssetJson]("activeAssetData", 20, types.ActiveAssetJson)
-ORDER_STATUS: Final = InfoQuery[types.OrderStatusJson]("orderStatus", 2, types.OrderStatusJson)
-OPEN_ORDERS: Final = InfoQuery[list[types.OpenOrderJson]](
-    "openOrders", 20, list[types.OpenOrderJson]
+AGENTS: Final = InfoQuery[tuple[v.ApprovedAgent, ...]](
+    "extraAgents", 20, list[types.AgentJson], values.agents
 )
-FILLS: Final = InfoQuery[list[types.FillJson]]("userFillsByTime", 20, list[types.FillJson], 2_000)
+ROLE: Final = InfoQuery[v.UserRole]("userRole", 60, types.RoleJson, values.role)
+ABSTRACTION: Final = InfoQuery[v.Abstraction](
+    "userAbstraction", 20, _Abstraction, values.abstraction
+)
+LEVERAGE: Final = InfoQuery[v.Leverage](
+    "activeAssetData", 20, types.ActiveAssetJson, values.leverage
+)
+ORDER_STATUS: Final = InfoQuery[v.OrderSeen | None](
+    "orderStatus", 2, types.OrderStatusJson, values.order_status
+)
+OPEN_ORDERS: Final = InfoQuery[tuple[v.OpenOrder, ...]](
+    "openOrders", 20, list[types.OpenOrderJson], values.open_orders
+)
+FILLS: Final = InfoQuery[tuple[v.VenueFill, ...]](
+    "userFillsByTime", 20, list[types.FillJson], values.fills, 2_000
+)
 
 RELAYED: Final[Mapping[str, RelayedRead]] = {
     r.kind: r
     for r in (
         RelayedRead("meta", 20, types.MetaJson),
         RelayedRead("spotMeta", 20, types.SpotMetaJson),
-        RelayedRead("fundingHistory", 20, Rows[_FundingJson], 500),
+        RelayedRead("fundingHistory", 20, Rows[types.FundingJson], max_rows=500),
         RelayedRead(
             "predictedFundings", 20, Rows[Pair[Text, Rows[Pair[Text, _PredictedJson | None]]]]
         ),
-        RelayedRead("historicalOrders", 20, Rows[types.OrderUpdateJson], 2_000),
+        RelayedRead("historicalOrders", 20, Rows[types.OrderUpdateJson], max_rows=2_000),
         RelayedRead("userFees", 20, _UserFeesJson),
         RelayedRead("portfolio", 20, Rows[Pair[Text, _PeriodJson]]),
     )

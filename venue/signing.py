@@ -124,9 +124,7 @@ class Signature:
 
     @classmethod
     def from_hex(cls, text: str) -> Signature:
-        """Parse 65 bytes of 0x hex as a wallet returns them; a v of 0 or 1 counts as 27 or 28.
-        Errors: ValueError.
-        """
+        """Parse 65 bytes as a wallet returns them; v may be 0 or 1. Errors: ValueError."""
         if not _RAW.fullmatch(text):
             raise ValueError("a signature has 65 bytes")
         v = int(text[130:], 16)
@@ -165,9 +163,7 @@ def action_hash(
 
 
 def l1_digest(network: Network, hashed: bytes) -> bytes:
-    """EIP-712 digest of the phantom agent over an action's hash; only its source differs between
-    the networks.
-    """
+    """EIP-712 digest of the network's phantom agent over an action's hash."""
     return bytes(keccak(b"\x19\x01" + _L1_SEPARATOR + keccak(_L1_HEAD[network] + hashed)))
 
 
@@ -196,9 +192,7 @@ def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
 
 
 def user_typed_data(action: UserSigned) -> TypedDataJson:
-    """Typed data of a user-signed action; its domain's chain id is the action's own
-    `signatureChainId`.
-    """
+    """Typed data of a user-signed action, on the chain of its `signatureChainId`."""
     values: Mapping[str, object] = action
     primary, fields = USER_SIGNED[action["type"]]
     return {

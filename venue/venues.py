@@ -23,9 +23,7 @@ class Networks:
         return venue
 
     def unknown_counts(self) -> Mapping[tuple[Network, str, str], int]:
-        """Counts of anomalies in the venue's answers, by (network, kind of request, kind of
-        anomaly).
-        """
+        """Counts of anomalies, by (network, kind of request, kind of anomaly)."""
         return {
             (network, kind, subject): times
             for network, venue in self._venues.items()

@@ -56,9 +56,7 @@ def readable(sentence: str) -> str:
 
 
 def parse_answer(raw: bytes) -> str | Mapping[str, object] | None:
-    """Parse an answer: the refusal sentence, or the response of an accepted action; None for an
-    unknown form, which is never a success.
-    """
+    """The refusal sentence, or the response of an accepted action; None for another form."""
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -72,39 +70,14 @@ def parse_answer(raw: bytes) -> str | Mapping[str, object] | None:
 
 
 # Order statuses (the venue's reference); another one is neither final nor filled.
+_CANCELED: Final = """margin vaultWithdrawal openInterestCap selfTrade reduceOnly siblingFilled
+    delisted liquidated outcomeSettled"""
+_REJECTED: Final = """tick minTradeNtl perpMargin reduceOnly badAloPx iocCancel badTriggerPx
+    marketOrderNoLiquidity positionIncreaseAtOpenInterestCap positionFlipAtOpenInterestCap
+    tooAggressiveAtOpenInterestCap openInterestIncrease insufficientSpotBalance oracle
+    perpMaxPosition tooManyOpenOrders"""
 ORDER_STATUSES: Final = frozenset(
-    [
-        "open",
-        "filled",
-        "canceled",
-        "triggered",
-        "rejected",
-        "marginCanceled",
-        "vaultWithdrawalCanceled",
-        "openInterestCapCanceled",
-        "selfTradeCanceled",
-        "reduceOnlyCanceled",
-        "siblingFilledCanceled",
-        "delistedCanceled",
-        "liquidatedCanceled",
-        "outcomeSettledCanceled",
-        "scheduledCancel",
-        "internalCancel",
-        "tickRejected",
-        "minTradeNtlRejected",
-        "perpMarginRejected",
-        "reduceOnlyRejected",
-        "badAloPxRejected",
-        "iocCancelRejected",
-        "badTriggerPxRejected",
-        "marketOrderNoLiquidityRejected",
-        "positionIncreaseAtOpenInterestCapRejected",
-        "positionFlipAtOpenInterestCapRejected",
-        "tooAggressiveAtOpenInterestCapRejected",
-        "openInterestIncreaseRejected",
-        "insufficientSpotBalanceRejected",
-        "oracleRejected",
-        "perpMaxPositionRejected",
-        "tooManyOpenOrdersRejected",
-    ]
+    ["open", "filled", "canceled", "triggered", "rejected", "scheduledCancel", "internalCancel"]
+    + [f"{cause}Canceled" for cause in _CANCELED.split()]
+    + [f"{cause}Rejected" for cause in _REJECTED.split()]
 )

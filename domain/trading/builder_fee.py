@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -35,9 +35,14 @@ class BuilderFeeRecord:
     builder: str
     max_fee_rate: str
     recorded_at: datetime
-    approved_tenths_bps: int | None
-    ever_approved: bool
-    checked_at: datetime | None
+    approved_tenths_bps: int | None = None
+    ever_approved: bool = False
+    checked_at: datetime | None = None
+
+    def confirmed(self, tenths_bps: int, at: datetime) -> BuilderFeeRecord:
+        """The record after what the venue said at a time."""
+        ever = self.ever_approved or tenths_bps > 0
+        return replace(self, approved_tenths_bps=tenths_bps, ever_approved=ever, checked_at=at)
 
 
 def rate_text(tenths_bps: int) -> str:

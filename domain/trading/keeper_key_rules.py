@@ -61,8 +61,7 @@ def _require(holds: bool, reason: str) -> None:
 
 
 def check_terms(terms: SignerTerms, wallet: str, coin: str) -> None:
-    """Refuse without terms of the wallet's owner that want this market closed at the floor. Errors:
-    NotSigned."""
+    """Refuse without terms of the wallet's owner that want this market closed at the floor."""
     _require(
         terms.signer is not None and terms.signer == wallet,
         "the linked wallet did not sign these terms",
@@ -82,7 +81,7 @@ def check_terms(terms: SignerTerms, wallet: str, coin: str) -> None:
 
 
 def check_expiry(expires_after_ms: Any, now: datetime, now_ms: int) -> int:
-    """The expiry, at most 60 seconds away. Errors: NotSigned."""
+    """The expiry, at most 60 seconds away. Errors: SigningRefused."""
     _require(type(expires_after_ms) is int, "the expiry is in milliseconds")
     time_left = timedelta(milliseconds=expires_after_ms - now_ms)
     _require(timedelta(0) < time_left <= MAX_EXPIRY, "the expiry is not within the next 60 seconds")
@@ -90,11 +89,7 @@ def check_expiry(expires_after_ms: Any, now: datetime, now_ms: int) -> int:
 
 
 def check_action(action: Any, market: SignerMarket, now: datetime) -> None:
-    """Refuse any action but one reduce-only IOC order near the market, a cancellation of this
-    market, or a noop.
-
-    Errors: NotSigned, before anything is hashed.
-    """
+    """Refuse all but one reduce-only IOC order near the market, its cancellation, or a noop."""
     _require(isinstance(action, Mapping), "an action is due")
     kind = action.get("type")
     if kind == "order":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final, Literal
+
+from domain.times import Timestamp
 
 Kind = Literal["allowlist", "switch", "limits"]
 # Switches that decide whether real orders are placed (trading 00.1).
@@ -24,6 +25,6 @@ class LimitChange:
     what: Kind
     subject: str
     changes: Mapping[str, object]
-    changed_at: datetime
+    changed_at: Timestamp
     changed_by: str
     why: str | None = None

@@ -40,10 +40,7 @@ ZERO: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorthReading:
-    """The worth of a mandate by one reading of the venue; `at` is the venue's time.
-
-    Units: micro-USDC.
-    """
+    """The worth of a mandate at the venue's time `at`. Units: micro-USDC."""
 
     at: datetime
     worth: int
@@ -73,10 +70,7 @@ class StopLineState:
 
 
 def reached(now: WorthReading | None, before: WorthReading | None) -> bool:
-    """True where two readings in a row stand below the line: one bad mark closes nothing.
-
-    The second reading is a later answer, by the venue's own time.
-    """
+    """True where two readings in a row, by the venue's time, stand below the line."""
     if now is None or before is None:
         return False
     return now.below and before.below and before.at < now.at <= before.at + MAX_READING_GAP
@@ -112,16 +106,12 @@ def unsettled(order: Order) -> bool:
 
 
 def delays_reading(order: Order, now: datetime) -> bool:
-    """True while a reading waits for an order; after `SETTLES_WITHIN` the order counts by its
-    fills.
-    """
+    """True while a reading waits for an order, at most `SETTLES_WITHIN`."""
     return unsettled(order) and now < (order.sent_at or order.created_at) + SETTLES_WITHIN
 
 
 def own_positions(orders: Iterable[Order]) -> Mapping[str, OwnPosition]:
-    """A mandate's positions by product, from its orders' fills alone: a filled size without fills
-    does not count yet.
-    """
+    """A mandate's positions by product, from its orders' fills alone."""
     positions: dict[str, OwnPosition] = {}
     for order in orders:
         if not order.fills:
@@ -135,18 +125,14 @@ def own_positions(orders: Iterable[Order]) -> Mapping[str, OwnPosition]:
 
 
 def has_own_position(orders: Sequence[Order]) -> bool:
-    """True where a position of the mandate is left by its fills; the keeper may have closed more,
-    where the whole account is the mandate's.
-    """
+    """True where a position is left by the fills; the keeper may have closed more."""
     opened = own_positions(o for o in orders if o.source != "keeper")
     remaining = own_positions(orders)
     return any(own.size * remaining[coin].size > 0 for coin, own in opened.items())
 
 
 def certain_size(orders: Sequence[Order], coin: str) -> Decimal:
-    """The mandate's certain size in a product, with its sign: an order of unknown end that would
-    reduce the position is assumed to have done so.
-    """
+    """The mandate's certain size: an order of unknown end that reduces has done so."""
     own = own_positions(orders).get(coin, OwnPosition()).size
     for order in orders:
         if order.product != coin or order.action.is_buy is (own > 0) or not unsettled(order):
@@ -186,10 +172,7 @@ class ReduceOrder:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """An open remainder, and the sentence why no order can close it now.
-
-    `passing`: the next tick may be able to.
-    """
+    """An open remainder and why no order can close it; `passing`: the next tick may."""
 
     coin: str
     reason: str
@@ -197,9 +180,7 @@ class Residual:
 
 
 def closable(position_size: Decimal, own_size: Decimal, scope: KeeperScope) -> Decimal:
-    """The part of a position that is the mandate's to close, with its sign; the rest is the
-    owner's.
-    """
+    """The part of a position that is the mandate's to close, with its sign."""
     if scope == "all":
         return position_size
     if position_size > 0 and own_size > 0:
@@ -301,9 +282,7 @@ def bytes_live(order: Order, now: datetime) -> bool:
 
 
 def may_stand(order: Order, now: datetime) -> bool:
-    """True for an order that may be open at the venue: it rests, can rest and was sent, or its
-    signed bytes are live.
-    """
+    """True for an order that may be open at the venue: it rests, can rest, or can be sent."""
     rests = order.action.tif != "ioc" and order.sent_at is not None
     return rests or order.status == "resting" or bytes_live(order, now)
 

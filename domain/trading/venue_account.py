@@ -132,14 +132,11 @@ class AgentKey:
     ended_at: datetime | None = None
 
     def alive(self, now: datetime) -> bool:
-        """True until it ended here or its time is over by our clock: the venue's own end is
-        lazy."""
+        """True until it ended here or its time is over by our clock; the venue's end is lazy."""
         return self.ended_at is None and now < self.valid_until
 
     def spent(self, now: datetime) -> bool:
-        """True where the address can sign no more: its approval ended, or the venue never listed it
-        and its nonce is too old.
-        """
+        """True where it signs no more: it ended, or was never listed and its nonce is too old."""
         is_unlisted = self.status != "approved" and not self.listed
         return not self.alive(now) or (is_unlisted and now - self.requested_at > 2 * NONCE_WINDOW)
 
@@ -173,8 +170,7 @@ def link_text(
 
 
 def agent_name(user_id: str, network: Network, kind: KeyKind) -> str:
-    """The name of a person's key at the venue: the same each time, so that enabling again takes the
-    old one's place."""
+    """The stable name of a person's key at the venue: enabling again replaces the old one."""
     mark = hashlib.sha256(f"{user_id}|{network}|{kind}".encode()).hexdigest()[:6]
     return f"wsvc-{_LETTER[kind]}-{mark}"
 
@@ -198,8 +194,7 @@ def end_in(text: str, name: str) -> datetime | None:
 
 
 def listed(key: AgentKey, agents: Sequence[ApprovedAgent]) -> ApprovedAgent | None:
-    """The venue's own line of a key; a key of the same name with another address has taken its
-    place."""
+    """The venue's own line of a key: of its name and its address."""
     return next((a for a in agents if a.address == key.agent and a.name == key.name), None)
 
 

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from domain.mandates.targets import VENUE as VENUE
 
 Network = Literal["mainnet", "testnet"]
 NETWORKS: Final[tuple[Network, ...]] = ("mainnet", "testnet")
-CHAIN_NAMES: Final[Mapping[Network, str]] = {"mainnet": "Mainnet", "testnet": "Testnet"}
+CHAIN_NAMES: Final[Mapping[Network, Literal["Mainnet", "Testnet"]]] = {
+    "mainnet": "Mainnet",
+    "testnet": "Testnet",
+}
 # Users of the request weight, the most urgent last: public relays, open pages, the house's own
 # duties, orders and keys, closes, the keeper.
 Priority = Literal["relay", "page", "house", "order", "close", "keeper"]
@@ -68,8 +71,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class OrderBook:
-    """At most 20 levels a side, best first; `at` is the venue's time; `hash` names this very
-    snapshot."""
+    """At most 20 levels a side, best first; `at` is the venue's time, `hash` its name."""
 
     coin: str
     at: datetime
@@ -79,12 +81,19 @@ class OrderBook:
 
 
 def book_hash(coin: str, at: datetime, bids: Sequence[Level], asks: Sequence[Level]) -> str:
-    """The name of a snapshot: SHA-256 over its coin, its time and every level as the venue wrote
-    it.
-    """
+    """The name of a snapshot: SHA-256 over its coin, its time and every level."""
     sides = (",".join(f"{v.px:f} {v.size:f} {v.orders}" for v in side) for side in (bids, asks))
     text = "|".join((coin, at.isoformat(), *sides))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class FundingRate:
+    """The funding rate that was published for a coin at a time. Units: per hour."""
+
+    coin: str
+    at: datetime
+    rate: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +113,9 @@ class Position:
     coin: str
     size: Decimal
     entry_px: Decimal | None
-    value: Decimal | None
-    unrealized: Decimal | None
-    liquidation_px: Decimal | None
+    value: Decimal | None = None
+    unrealized: Decimal | None = None
+    liquidation_px: Decimal | None = None
     leverage: int | None
     cross: bool
 
@@ -181,7 +190,7 @@ class Relay:
         "userFees",
         "portfolio",
     ]
-    parameters: tuple[tuple[str, Any], ...] = ()
+    parameters: tuple[tuple[str, str | int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +203,7 @@ class Leverage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToSign:
-    """An action as it is signed: its ordered JSON, its bytes, their hash, and the typed data over
-    it.
-    """
+    """An action as it is signed: ordered JSON, bytes, their hash, and typed data over it."""
 
     action_json: str
     action_msgpack: str

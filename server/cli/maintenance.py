@@ -16,6 +16,7 @@ from storage.integrity.ledger_check import verify
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tools import operator
+from tools.model.serialization import wire
 from tools.trading.account import allowlist as trade_allowlist
 
 T = TypeVar("T")
@@ -133,8 +134,6 @@ async def limit_log(settings: Settings, newest: int) -> list[dict[str, object]]:
     """The newest changes of who may trade live, and of how much."""
 
     def work(uow: UnitOfWork) -> list[dict[str, object]]:
-        return [
-            trade_allowlist.change_body(change) for _, change in uow.limit_log.page(None, newest)
-        ]
+        return [wire(change) for _, change in uow.limit_log.page(None, newest)]
 
     return await _with_store(settings, lambda store: store.read(work))

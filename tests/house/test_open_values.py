@@ -25,7 +25,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "storage": (5, 3),
     "chain": (9, 0),
     "venue": (0, 0),
-    "tools": (22, 3),
+    "tools": (8, 3),
     "skill": (0, 0),
     "http_shim": (0, 0),
     "app": (1, 1),

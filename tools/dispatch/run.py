@@ -269,7 +269,8 @@ async def _perform(
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
     if op.pass_through is not None:
-        return await op.pass_through(deps, caller, request)
+        answer = await op.pass_through(deps, caller, request)
+        return answer if isinstance(answer, OperationResult) else to_result(op, answer)
     idempotency_key = key_of(op, caller, request, arguments, key)
     if op.effect is not None:
         doing = EffectRunner(

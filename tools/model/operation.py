@@ -43,7 +43,7 @@ class RequestModel(BaseModel):
 class ResponseModel(BaseModel):
     """Base of every operation's answer: the shape that OpenAPI and MCP publish."""
 
-    model_config = ConfigDict(extra="forbid", defer_build=True)
+    model_config = ConfigDict(extra="forbid", from_attributes=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class ExternalEffect(Generic[B, D]):
 ReadSetFor = Callable[[Any, datetime], ReadSet]
 
 
-PassThrough = Callable[[Deps, Caller, Any], Awaitable[OperationResult]]
+PassThrough = Callable[[Deps, Caller, Any], Awaitable[HandlerResult | OperationResult]]
 
 
 RateCounter = Callable[[Deps, Caller], Awaitable[None]]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, StrictInt
+from pydantic import Field, PlainSerializer, StrictInt
 
 from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.settings import Switches
+from domain.times import written_time
 from domain.trading.modes import live_network
 from domain.trading.venue_account import Link
 from domain.trading.venue_values import Network
@@ -49,8 +51,11 @@ Figure = Annotated[
     str | None, Field(description="the venue's own decimal string; null where it told none")
 ]
 Amount = Annotated[str | None, Field(description="USDC, 6 decimals; null where it is not known")]
-TimestampText = Annotated[str, Field(description="ISO 8601, UTC")]
-MaybeMoment = Annotated[str | None, Field(description="ISO 8601, UTC; null where it never was")]
+_Instant = Annotated[datetime, PlainSerializer(written_time, return_type=str)]
+TimestampText = Annotated[_Instant, Field(description="ISO 8601, UTC")]
+MaybeMoment = Annotated[
+    _Instant | None, Field(description="ISO 8601, UTC; null where it never was")
+]
 ChainId = Annotated[
     str,
     Field(
@@ -86,6 +91,10 @@ class VenueTypedData(ResponseModel):
     types: dict[str, list[dict[str, str]]]
     primaryType: str  # noqa: N815 - the name of EIP-712
     message: dict[str, Any]
+
+
+# What every write with an idempotency key may answer.
+KEYED: Final = ("secret_not_accepted", "idempotency_key_reused", "idempotency_in_flight")
 
 
 def own_write(route: str) -> Callable[[Caller, Any], str]:
@@ -127,6 +136,12 @@ def signed_in(caller: Caller) -> str:
     if caller.user_id is None:
         raise Refused(refusal("unauthenticated", needs="an owner session"))
     return caller.user_id
+
+
+def not_the_wallets(wallet: str) -> Refused:
+    """The refusal of a signature over an approval that is not the linked wallet's."""
+    why = "it is not the linked wallet's over this approval"
+    return Refused(refusal("invalid_signature", signer=wallet, why=why))
 
 
 async def live_side(deps: Deps, caller: Caller) -> tuple[Switches, Network, Link | None, bool]:

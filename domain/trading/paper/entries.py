@@ -83,9 +83,7 @@ class Funded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Liquidated:
-    """Every position closed at the mark, below the maintenance margin. Units: `kept` micro-USDC
-    that the venue keeps; negative where it bears a loss.
-    """
+    """Every position closed at the mark; the venue keeps `kept` micro-USDC, or bears them."""
 
     closed: Mapping[str, Decimal]
     fees: int

@@ -11,12 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from domain.trading.paper.amounts import (
-    divide_up,
-    fee_micros,
-    micros_up,
-    times,
-)
+from domain.trading.paper.amounts import divide_up, fee_micros, micros_up, times
 from domain.trading.paper.entries import Entry, Filled, Funded, Liquidated
 from domain.trading.paper.replay import PaperAccount, apply_entry
 from domain.trading.precision import lots
@@ -64,11 +59,7 @@ def _bound(account: PaperAccount, order: RestingOrder) -> int:
 def required_margin(account: PaperAccount, order: RestingOrder, tenths_bps: Decimal) -> int:
     """Margin of an order at its limit, with its fee, in micro-USDC; 0 where it only closes."""
     size = opening(account, order.coin, order.remaining, is_buy=order.is_buy)
-    if not size:
-        return 0
-    return divide_up(micros_up(times(size, order.px)), order.leverage) + fee_micros(
-        order.px, size, tenths_bps
-    )
+    return _bound(account, order) + fee_micros(order.px, size, tenths_bps)
 
 
 def reducible_size(account: PaperAccount, coin: str, size: Decimal, *, is_buy: bool) -> Decimal:
@@ -85,16 +76,13 @@ def liquidation(
     its backstop does; it bears what is below zero.
     """
     equity = account.equity(marks)
-    if equity is None or not account.holdings:
-        return None
-    maintenance = sum(h.maintenance(marks[coin]) for coin, h in account.holdings.items())
-    if equity >= maintenance:
+    if equity is None or not account.holdings or equity >= account.maintenance(marks):
         return None
     closed = {coin: marks[coin] for coin in account.holdings}
     fees = sum(
         fee_micros(px, abs(account.size(coin)), tenths_bps[coin]) for coin, px in closed.items()
     )
-    return Liquidated(closed=closed, fees=fees, kept=min(maintenance, equity - fees))
+    return Liquidated(closed=closed, fees=fees, kept=min(account.maintenance(marks), equity - fees))
 
 
 def liquidation_px(
@@ -108,9 +96,8 @@ def liquidation_px(
     holding, equity = account.holdings.get(coin), account.equity(marks)
     if holding is None or equity is None:
         return None
-    maintenance = sum(h.maintenance(marks[c]) for c, h in account.holdings.items())
     side = Decimal(1) if holding.size > 0 else Decimal(-1)
-    room = Decimal(equity - maintenance).scaleb(-6)
+    room = Decimal(equity - account.maintenance(marks)).scaleb(-6)
     scale = 1 - side / holding.maintenance_x
     px = marks[coin] - side * room / abs(holding.size) / scale
     return lots(px, 6) if px > 0 else None
@@ -119,9 +106,7 @@ def liquidation_px(
 def liquidation_after(
     account: PaperAccount, fill: Filled, marks: Mapping[str, Decimal]
 ) -> Decimal | None:
-    """The liquidation price after a fill; None where no position would be open, no price above zero
-    would do it, or a mark is missing.
-    """
+    """The liquidation price after a fill; None where there is none or a mark is missing."""
     entry = Entry(n=0, at=_NEVER, marks={}, payload=fill)
     return liquidation_px(apply_entry(account, entry), fill.coin, marks)
 

@@ -21,9 +21,7 @@ ConsumedDepth = Mapping[Decimal, Decimal]
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A part of one level. `px` is the trade price: the level's for a taker, the limit for a
-    resting order.
-    """
+    """A part of one level; `px` is the trade price: the limit of an order that rests."""
 
     px: Decimal
     size: Decimal
@@ -57,9 +55,7 @@ def through(limit: Decimal, sz_decimals: int, *, is_buy: bool) -> Decimal:
 
 
 def is_later_by(second: OrderBook, first: OrderBook, latency: timedelta) -> bool:
-    """True where a snapshot is younger than the one at acceptance by `latency`, by the venue's
-    clock.
-    """
+    """True where a snapshot is younger than the first by `latency`, by the venue's clock."""
     return second.at - first.at >= latency
 
 
@@ -72,42 +68,25 @@ def take_depth(
     share: Decimal,
     consumed: ConsumedDepth,
     sz_decimals: int,
+    rests: bool = False,
 ) -> tuple[Take, ...]:
-    """Walk the depth up to a limit, the best level first.
+    """Walk the depth up to a limit, the best level first; an order that `rests` fills at its limit,
+    and only where the other side is through it.
 
-    Of each level no more than `share` of what it shows can be had, less what paper orders `taken`
-    of this very snapshot already. Sizes are floored to the lot; the rest is not filled.
+    Of each level no more than `share` of what it shows can be had, less what paper orders
+    `consumed` of this very snapshot already. Sizes are floored to the lot; the rest is not filled.
     """
     takes, remaining = [], size
+    bound = through(limit, sz_decimals, is_buy=is_buy) if rests else limit
     for level in levels:
-        if remaining <= 0 or not is_within_limit(level.px, limit, is_buy=is_buy):
+        if remaining <= 0 or not is_within_limit(level.px, bound, is_buy=is_buy):
             break
         available = lots(level.size * share, sz_decimals) - consumed.get(level.px, _NOTHING)
         fill_size = min(remaining, available)
         if fill_size > 0:
-            takes.append(Take(level.px, fill_size, level.px))
+            takes.append(Take(limit if rests else level.px, fill_size, level.px))
             remaining -= fill_size
     return tuple(takes)
-
-
-def fill_at_limit(
-    levels: Sequence[Level],
-    limit: Decimal,
-    size: Decimal,
-    *,
-    is_buy: bool,
-    share: Decimal,
-    consumed: ConsumedDepth,
-    sz_decimals: int,
-) -> tuple[Take, ...]:
-    """The fills of a resting order at its limit: only where the other side is through it, and at
-    most the share of that depth.
-    """
-    bound = through(limit, sz_decimals, is_buy=is_buy)
-    takes = take_depth(
-        levels, bound, size, is_buy=is_buy, share=share, consumed=consumed, sz_decimals=sz_decimals
-    )
-    return tuple(Take(limit, take.size, take.level) for take in takes)
 
 
 def consumed_depth(takes: Iterable[tuple[Decimal, Decimal]]) -> ConsumedDepth:

@@ -17,7 +17,6 @@ from domain.trading.paper.matching import (
     Take,
     crosses,
     facing,
-    fill_at_limit,
     take_depth,
 )
 from domain.trading.paper.replay import PaperAccount
@@ -81,9 +80,7 @@ class PaperOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """The result of an order on a snapshot. `rests`: the remainder waits; `took`: it would have
-    traded on arrival.
-    """
+    """The result on a snapshot. `rests`: the rest waits; `took`: it traded on arrival."""
 
     fills: tuple[Filled, ...] = ()
     rests: bool = False
@@ -94,71 +91,72 @@ class Execution:
 def execute_on_arrival(
     account: PaperAccount,
     request: PaperOrder,
-    market_snapshot: MarketSnapshot,
+    market: MarketSnapshot,
     model: Model,
     *,
     consumed: ConsumedDepth,
     resting: Sequence[RestingOrder] = (),
 ) -> Execution:
-    """Execute an arriving order: its fills within its limit, and whether the remainder rests.
-
-    Refusals are those of the venue. Source: trading 7.
-    """
+    """Execute an arriving order; refusals are those of the venue. Source: trading 7."""
     order = _trim_reduce_only(account, request)
     if isinstance(order, Refusal):
         return Execution(refused=order)
-    would_cross = crosses(market_snapshot.snapshot, order.limit_px, is_buy=order.is_buy)
-    refused = _refused(account, order, market_snapshot, resting, would_cross=would_cross)
+    would_cross = crosses(market.snapshot, order.limit_px, is_buy=order.is_buy)
+    refused = _refused(account, order, market, resting, would_cross=would_cross)
     if refused is not None:
         return Execution(refused=refused)
-    takes = take_depth(
-        facing(market_snapshot.snapshot, is_buy=order.is_buy),
-        order.limit_px,
-        order.size,
-        is_buy=order.is_buy,
-        share=model.depth_share,
-        consumed=consumed,
-        sz_decimals=market_snapshot.perp.sz_decimals,
+    takes = _takes(order, market, model, consumed)
+    rests = _size(takes) < order.size and order.tif != "ioc"
+    return Execution(
+        fills=_fills(order, market, takes, crossed=True), rests=rests, took=would_cross
     )
-    fills = _fills(order, market_snapshot, takes, crossed=True)
-    unfilled = order.size - sum((t.size for t in takes), Decimal(0))
-    return Execution(fills=fills, rests=unfilled > 0 and order.tif != "ioc", took=would_cross)
 
 
 def execute_resting(
     account: PaperAccount,
     request: PaperOrder,
-    market_snapshot: MarketSnapshot,
+    market: MarketSnapshot,
     model: Model,
     *,
     consumed: ConsumedDepth,
 ) -> Execution:
-    """Execute a resting order: depth through its limit fills it at its limit.
-
-    An order without margin, or a reduce-only order without a position, is refused.
-    """
+    """Execute a resting order: depth through its limit fills it at its limit."""
     order = _trim_reduce_only(account, request)
     if isinstance(order, Refusal):
         return Execution(refused=order)
-    takes = fill_at_limit(
-        facing(market_snapshot.snapshot, is_buy=order.is_buy),
+    takes = _takes(order, market, model, consumed, rests=True)
+    if not takes:
+        return Execution(rests=True)
+    filled = _size(takes)
+    refused = _short_of_margin(account, replace(order, size=filled), market, ())
+    if refused is not None:
+        return Execution(refused=refused)
+    fills = _fills(order, market, takes, crossed=request.took)
+    return Execution(fills=fills, rests=filled < order.size)
+
+
+def _takes(
+    order: PaperOrder,
+    market: MarketSnapshot,
+    model: Model,
+    consumed: ConsumedDepth,
+    *,
+    rests: bool = False,
+) -> tuple[Take, ...]:
+    return take_depth(
+        facing(market.snapshot, is_buy=order.is_buy),
         order.limit_px,
         order.size,
         is_buy=order.is_buy,
         share=model.depth_share,
         consumed=consumed,
-        sz_decimals=market_snapshot.perp.sz_decimals,
+        sz_decimals=market.perp.sz_decimals,
+        rests=rests,
     )
-    if not takes:
-        return Execution(rests=True)
-    filled_part = replace(order, size=sum((t.size for t in takes), Decimal(0)))
-    refused = _short_of_margin(account, filled_part, market_snapshot, ())
-    if refused is not None:
-        return Execution(refused=refused)
-    return Execution(
-        fills=_fills(order, market_snapshot, takes, crossed=request.took),
-        rests=filled_part.size < order.size,
-    )
+
+
+def _size(takes: Sequence[Take]) -> Decimal:
+    return sum((take.size for take in takes), Decimal(0))
 
 
 def _trim_reduce_only(account: PaperAccount, request: PaperOrder) -> PaperOrder | Refusal:
@@ -174,34 +172,33 @@ def _trim_reduce_only(account: PaperAccount, request: PaperOrder) -> PaperOrder 
 def _refused(
     account: PaperAccount,
     request: PaperOrder,
-    market_snapshot: MarketSnapshot,
+    market: MarketSnapshot,
     resting: Sequence[RestingOrder],
     *,
     would_cross: bool,
 ) -> Refusal | None:
-    if market_snapshot.perp.delisted:
+    if market.perp.delisted:
         return _rejection("Trading is halted.", "halted")
-    if out_of_band(request.limit_px, market_snapshot.perp):
+    if out_of_band(request.limit_px, market.perp):
         return _rejection(
             "Order price cannot be more than 80% away from the reference price", "price_band"
         )
     if request.tif == "alo" and would_cross:
         return _rejection("Post only order would have immediately matched", "post_only")
-    return _short_of_margin(account, request, market_snapshot, resting)
+    return _short_of_margin(account, request, market, resting)
 
 
 def _short_of_margin(
     account: PaperAccount,
     request: PaperOrder,
-    market_snapshot: MarketSnapshot,
+    market: MarketSnapshot,
     resting: Sequence[RestingOrder],
 ) -> Refusal | None:
-    need = required_margin(
-        account, request.as_resting(), _tenths(request, market_snapshot.perp, crossed=True)
-    )
+    tenths = fee_tenths_bps(market.perp, crossed=True) + request.builder_tenths_bps
+    need = required_margin(account, request.as_resting(), tenths)
     if not need:
         return None
-    room = free(account, market_snapshot.marks, resting)
+    room = free(account, market.marks, resting)
     if room is None:
         return refusal("wallet_venue_unavailable", why="it gives no mark price of what is held")
     return None if need <= room else _rejection("Insufficient margin to place order.", "margin")
@@ -211,54 +208,37 @@ def _rejection(sentence: str, kind: str) -> Refusal:
     return rejected(VenueRejection(sentence=sentence, kind=kind))
 
 
-def _tenths(request: PaperOrder, perp: Perp, *, crossed: bool) -> Decimal:
-    return fee_tenths_bps(perp, crossed=crossed) + request.builder_tenths_bps
-
-
 def _fills(
-    request: PaperOrder, market_snapshot: MarketSnapshot, takes: Sequence[Take], *, crossed: bool
+    request: PaperOrder, market: MarketSnapshot, takes: Sequence[Take], *, crossed: bool
 ) -> tuple[Filled, ...]:
-    tenths, builder = (
-        fee_tenths_bps(market_snapshot.perp, crossed=crossed),
-        request.builder_tenths_bps,
-    )
+    fills = (_fill(request, market.perp, take, crossed=crossed) for take in takes)
     return tuple(
-        Filled(
-            order_id=request.order_id,
-            first=n == 0 and not request.has_fills,
-            coin=request.coin,
-            is_buy=request.is_buy,
-            px=take.px,
-            size=take.size,
-            level=take.level,
-            snapshot=market_snapshot.snapshot.hash,
-            tenths_bps=tenths,
-            builder_tenths_bps=builder,
-            fee=fee_micros(take.px, take.size, tenths),
-            builder_fee=fee_micros(take.px, take.size, Decimal(builder)),
-            leverage=request.leverage,
-            maintenance_x=2 * market_snapshot.perp.max_leverage,
-        )
-        for n, take in enumerate(takes)
+        replace(fill, first=n == 0 and not request.has_fills, snapshot=market.snapshot.hash)
+        for n, fill in enumerate(fills)
     )
 
 
 def full_at_limit(request: PaperOrder, perp: Perp) -> Filled:
     """The fill of a whole order at its limit, with the taker's fee: an estimate, on no snapshot."""
-    tenths, px = fee_tenths_bps(perp, crossed=True), request.limit_px
+    take = Take(request.limit_px, request.size, request.limit_px)
+    return _fill(request, perp, take, crossed=True)
+
+
+def _fill(request: PaperOrder, perp: Perp, take: Take, *, crossed: bool) -> Filled:
+    tenths, builder = fee_tenths_bps(perp, crossed=crossed), request.builder_tenths_bps
     return Filled(
         order_id=request.order_id,
         first=True,
         coin=request.coin,
         is_buy=request.is_buy,
-        px=px,
-        size=request.size,
-        level=px,
+        px=take.px,
+        size=take.size,
+        level=take.level,
         snapshot="",
         tenths_bps=tenths,
-        builder_tenths_bps=request.builder_tenths_bps,
-        fee=fee_micros(px, request.size, tenths),
-        builder_fee=fee_micros(px, request.size, Decimal(request.builder_tenths_bps)),
+        builder_tenths_bps=builder,
+        fee=fee_micros(take.px, take.size, tenths),
+        builder_fee=fee_micros(take.px, take.size, Decimal(builder)),
         leverage=request.leverage,
         maintenance_x=2 * perp.max_leverage,
     )

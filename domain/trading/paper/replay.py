@@ -94,6 +94,10 @@ class PaperAccount:
         unrealized = self.unrealized(marks)
         return None if unrealized is None else self.cash + unrealized
 
+    def maintenance(self, marks: Mapping[str, Decimal]) -> int:
+        """The margin below which everything is closed; every mark is there."""
+        return sum(h.maintenance(marks[coin]) for coin, h in self.holdings.items())
+
     def size(self, coin: str) -> Decimal:
         """The position in a product, 0 without one."""
         holding = self.holdings.get(coin)
@@ -121,9 +125,15 @@ def apply_entry(account: PaperAccount, entry: Entry) -> PaperAccount:
     elif isinstance(payload, Funded):
         account = replace(account, funding=account.funding + payload.paid)
     elif isinstance(payload, Liquidated):
-        account = _apply_liquidation(account, payload, entry.at)
+        account = _close_at(account, payload.closed)
+        account = replace(
+            account,
+            realized=account.realized - payload.kept,
+            fees=account.fees + payload.fees,
+            liquidated_at=account.liquidated_at or entry.at,
+        )
     elif isinstance(payload, DelistedClose):
-        account = _apply_delisting(account, payload)
+        account = _close_at(account, {payload.coin: payload.px})
     else:
         gaps = (*account.gaps, payload)[-GAPS_KEPT:]
         account = replace(account, gaps=gaps, gap_count=account.gap_count + 1)
@@ -181,9 +191,7 @@ def _cost(signed: Decimal, px: Decimal) -> int:
 
 
 def _released(holding: PaperHolding, closing: Decimal) -> int:
-    """The part of the cost that goes with a part of the position, rounded against the person; the
-    last part takes what is left.
-    """
+    """The cost that goes with a part of the position, rounded against the person."""
     size = abs(holding.size)
     if closing == size:
         return holding.cost
@@ -197,28 +205,11 @@ def _proceeds(holding: PaperHolding, closing: Decimal, px: Decimal) -> int:
     return micros_down(times(closing if holding.size > 0 else -closing, px))
 
 
-def _apply_liquidation(account: PaperAccount, payload: Liquidated, at: datetime) -> PaperAccount:
-    result = sum(
-        account.holdings[coin].result(px)
-        for coin, px in payload.closed.items()
-        if coin in account.holdings
-    )
-    remaining = {c: h for c, h in account.holdings.items() if c not in payload.closed}
-    return replace(
-        account,
-        realized=account.realized + result - payload.kept,
-        fees=account.fees + payload.fees,
-        holdings=MappingProxyType(remaining),
-        liquidated_at=account.liquidated_at or at,
-    )
-
-
-def _apply_delisting(account: PaperAccount, payload: DelistedClose) -> PaperAccount:
-    holding = account.holdings.get(payload.coin)
-    if holding is None:
-        return account
-    remaining = {c: h for c, h in account.holdings.items() if c != payload.coin}
-    realized = account.realized + holding.result(payload.px)
+def _close_at(account: PaperAccount, prices: Mapping[str, Decimal]) -> PaperAccount:
+    """The account with its positions of these products closed at these prices."""
+    remaining = dict(account.holdings)
+    results = (remaining.pop(coin).result(px) for coin, px in prices.items() if coin in remaining)
+    realized = account.realized + sum(results)
     return replace(account, realized=realized, holdings=MappingProxyType(remaining))
 
 
@@ -237,8 +228,7 @@ def at_equity(account: PaperAccount, equity: int) -> PaperAccount:
 
 
 def curve(account: PaperAccount, entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
-    """The equity at each entry after an account whose marks tell it, in the order of the
-    entries."""
+    """The equity at each entry after an account whose marks tell it."""
     points = []
     for entry in entries:
         account = apply_entry(account, entry)

@@ -33,19 +33,13 @@ def check_book(
             if payload.first == (payload.order_id in started):
                 faults = [*faults, "the fill does not say whether it is its order's first"]
             started.add(payload.order_id)
-            moves.append(
-                (payload.coin, entry.at, payload.size if payload.is_buy else -payload.size)
-            )
+            signed = payload.size if payload.is_buy else -payload.size
+            moves.append((payload.coin, entry.at, signed))
         elif isinstance(payload, Funded):
             faults = _funding(payload, moves)
         elif isinstance(payload, Liquidated):
             faults = _liquidation(account, entry, payload)
-            holdings = account.holdings
-            moves.extend(
-                (coin, entry.at, -holdings[coin].size)
-                for coin in payload.closed
-                if coin in holdings
-            )
+            moves.extend((coin, entry.at, -account.size(coin)) for coin in payload.closed)
         elif isinstance(payload, DelistedClose):
             faults = _settlement(account, entry, payload)
             moves.append((payload.coin, entry.at, -payload.size))
@@ -76,17 +70,9 @@ def _fill(book: PaperBook, entry: Entry, fill: Filled, snapshot: OrderBook | Non
 
 
 def _funding(payload: Funded, moves: Iterable[tuple[str, datetime, Decimal]]) -> list[str]:
-    size = sum(
-        (s for coin, at, s in moves if coin == payload.coin and at <= payload.hour),
-        Decimal(0),
-    )
-    expected = funding(
-        payload.coin,
-        size,
-        payload.hour,
-        oracle=payload.oracle,
-        rate=payload.rate,
-    )
+    before = (s for coin, at, s in moves if coin == payload.coin and at <= payload.hour)
+    size = sum(before, Decimal(0))
+    expected = funding(payload.coin, size, payload.hour, oracle=payload.oracle, rate=payload.rate)
     return [] if expected == payload else ["the funding is not that of the position at the hour"]
 
 
@@ -103,7 +89,7 @@ def _liquidation(account: PaperAccount, entry: Entry, payload: Liquidated) -> li
         return ["the liquidation does not close what was held"]
     if dict(payload.closed) != dict(entry.marks):
         return ["the liquidation is not at the marks"]
-    maintenance = sum(h.maintenance(entry.marks[coin]) for coin, h in account.holdings.items())
+    maintenance = account.maintenance(entry.marks)
     equity = account.equity(entry.marks)
     if (
         equity is None

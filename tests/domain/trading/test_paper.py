@@ -21,7 +21,7 @@ from domain.trading.paper.margin import (
     liquidation,
     liquidation_px,
 )
-from domain.trading.paper.matching import consumed_depth, fill_at_limit, take_depth
+from domain.trading.paper.matching import consumed_depth, take_depth
 from domain.trading.paper.order_execution import (
     Execution,
     MarketSnapshot,
@@ -185,9 +185,9 @@ def test_orders_on_one_snapshot_never_have_more_than_the_share_of_any_level_toge
 ) -> None:
     taken: list[tuple[Decimal, Decimal]] = []
     for size, limit in orders:
-        for walk in (take_depth, fill_at_limit):
-            takes = walk(
-                side, Decimal(limit), size, is_buy=True, share=MODEL.depth_share, consumed=consumed_depth(taken), sz_decimals=5,
+        for rests in (False, True):
+            takes = take_depth(
+                side, Decimal(limit), size, is_buy=True, share=MODEL.depth_share, consumed=consumed_depth(taken), sz_decimals=5, rests=rests,
             )  # fmt: skip
             assert sum((t.size for t in takes), Decimal(0)) <= size
             assert all(t.size > 0 and t.size % LOT == 0 and t.px <= limit for t in takes)

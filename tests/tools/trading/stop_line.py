@@ -127,33 +127,6 @@ class Lines:
         )
         return told["response"]["data"]["statuses"][0]
 
-    def trigger(self, p: Person, coin: str, size: str, at: str) -> str:
-        """The owner's own stop at the venue; its cloid."""
-        self.n += 1
-        market, cloid, now = (
-            self.desk.test.market(coin),
-            f"0x{self.n:032x}",
-            milliseconds(self.desk.clock.now()) + 50_000 + self.n,
-        )
-        stop = {"trigger": {"isMarket": True, "triggerPx": at, "tpsl": "sl"}}
-        order = {
-            "a": market.asset,
-            "b": False,
-            "p": at,
-            "s": size,
-            "r": True,
-            "t": stop,
-            "c": cloid,
-        }
-        made = {"type": "order", "orders": [order], "grouping": "na"}
-        key = signing.key_from(bytes(p.wallet.key))
-        signature = signing.sign(key, signing.l1_digest("testnet", signing.action_hash(made, now)))
-        told = self.desk.test.exchange(
-            {"action": made, "nonce": now, "signature": signature.as_json()}
-        )
-        assert "resting" in str(told), told
-        return cloid
-
     async def bought(
         self, p: Person, mandate: Mandate, coin: str = "BTC", size: str = "0.01"
     ) -> Order:

@@ -4,20 +4,19 @@ process and leaves a row in the append-only limit log."""
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from domain.refusals import invalid
-from domain.times import Timestamp, timestamp
-from domain.trading.limit_log import LimitChange
+from domain.times import Timestamp
 from domain.trading.modes import allowlist_item
 from storage.cursors import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.model.fields import Cursor, Limit, Line, Page
 from tools.model.operation import (
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -104,31 +103,16 @@ def put(uow: UnitOfWork, text: str, *, allowed: bool, now: datetime, by: str, re
     return uow.allowlist.put(allowlist_item(text), allowed=allowed, now=now, by=by, reason=reason)
 
 
-def change_body(change: LimitChange) -> dict[str, Any]:
-    """A row of the limit log as it is shown."""
-    return {
-        "what": change.what,
-        "subject": change.subject,
-        "changes": dict(change.changes),
-        "changed_at": timestamp(change.changed_at),
-        "changed_by": change.changed_by,
-        "why": change.why,
-    }
-
-
-def _list(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> OperationResult:
+def _list(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult:
     cursor, limit = ctx.request.cursor, ctx.request.limit
     (after,) = keys_of(cursor, (str,)) if cursor else ("",)
     rows = uow.allowlist.page(after, limit + 1)
-    items = [
-        {"item": r.item, "changed_at": timestamp(r.changed_at), "changed_by": r.changed_by}
-        for r in rows[:limit]
-    ]
     more = cursor_of(rows[limit - 1].item) if len(rows) > limit else None
-    return OperationResult(200, {"items": items, "next_cursor": more})
+    items = [AllowedOut.model_validate(row) for row in rows[:limit]]
+    return HandlerResult(AllowlistPage(items=items, next_cursor=more))
 
 
-def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> OperationResult:
+def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> HandlerResult:
     request = ctx.request
     try:
         changed = put(
@@ -136,16 +120,13 @@ def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> OperationRe
         )
     except ValueError:
         raise invalid("item", "a wallet's address or a user id; no wildcard") from None
-    body = {
-        "item": allowlist_item(request.item),
-        "allowed": request.allowed,
-        "changed": changed,
-        "as_of": timestamp(ctx.now),
-    }
-    return OperationResult(200, body)
+    item = allowlist_item(request.item)
+    return HandlerResult(
+        AllowlistSet(item=item, allowed=request.allowed, changed=changed, as_of=ctx.now)
+    )
 
 
-def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> OperationResult:
+def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult:
     cursor, limit = ctx.request.cursor, ctx.request.limit
     before = None
     if cursor:
@@ -153,9 +134,8 @@ def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> OperationResult:
         before = (at, subject, n)
     rows = uow.limit_log.page(before, limit + 1)
     more = cursor_of(*rows[limit - 1][0]) if len(rows) > limit else None
-    return OperationResult(
-        200, {"items": [change_body(c) for _, c in rows[:limit]], "next_cursor": more}
-    )
+    items = [LimitChangeOut.model_validate(change) for _, change in rows[:limit]]
+    return HandlerResult(LimitLogPage(items=items, next_cursor=more))
 
 
 OPERATIONS: Final = (

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import replace
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from domain.refusals import Refused, invalid, refusal
-from domain.settings import Trading
-from domain.times import timestamp
 from domain.trading.builder_fee import (
     EXAMPLE,
     REVOKE_NOTE,
@@ -27,14 +25,15 @@ from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
 from tools.model.switches import switches
 from tools.trading.fields import (
+    KEYED,
     LOOK_AT_LINK,
     ChainId,
     MaybeMoment,
@@ -44,6 +43,7 @@ from tools.trading.fields import (
     TimestampText,
     VenueTypedData,
     live_side,
+    not_the_wallets,
     own_link,
     own_write,
     signed_in,
@@ -52,6 +52,7 @@ from tools.trading.fields import (
 
 CHECK_S: Final = 60
 CHAIN: Final = "0xa4b1"
+_Started: TypeAlias = "tuple[FeeApprovalIn, Link, BuilderFeeRecord]"
 
 
 class CostExample(ResponseModel):
@@ -125,44 +126,31 @@ class CountOut(ResponseModel):
     as_of: TimestampText
 
 
-async def config(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+async def config(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
     """Say what the fee is."""
     network = live_network(await deps.store.read(lambda uow: switches(uow, deps.defaults)))
-    trading, body = deps.config.trading, _unset(deps, network)
-    if trading.builder_address is not None:
-        tenths = trading.builder_fee_tenths_bps
+    builder, tenths = deps.config.trading.builder_address, None
+    rate = typed_data = example = None
+    if builder is not None:
+        tenths = deps.config.trading.builder_fee_tenths_bps
         rate = rate_text(tenths)
-        venue = venue_of(deps, network)
-        body |= {
-            "configured": True,
-            "builder": trading.builder_address,
-            "fee_pct": rate,
-            "fee_tenths_bps": tenths,
-            "max_fee_rate": rate,
-            "typed_data": dict(venue.builder_typed_data(trading.builder_address, rate, CHAIN)),
-            "cost_example": {"notional": str(EXAMPLE), "fee": str(fee_of(EXAMPLE, tenths))},
-        }
-    return OperationResult(200, body)
-
-
-def _unset(deps: Deps, network: Network) -> dict[str, Any]:
-    nothing = dict.fromkeys(
-        ("builder", "fee_pct", "fee_tenths_bps", "max_fee_rate", "typed_data", "cost_example")
+        typed_data = venue_of(deps, network).builder_typed_data(builder, rate, CHAIN)
+        example = CostExample(notional=str(EXAMPLE), fee=str(fee_of(EXAMPLE, tenths)))
+    return HandlerResult(
+        ConfigOut(
+            configured=builder is not None,
+            builder=builder,
+            fee_pct=rate,
+            fee_tenths_bps=tenths,
+            max_fee_rate=rate,
+            applies_to="perps",
+            network=network,
+            typed_data=None if typed_data is None else VenueTypedData.model_validate(typed_data),
+            cost_example=example,
+            revoke_note=REVOKE_NOTE,
+            as_of=deps.clock.now(),
+        )
     )
-    return {
-        "configured": False,
-        **nothing,
-        "applies_to": "perps",
-        "network": network,
-        "revoke_note": REVOKE_NOTE,
-        "as_of": timestamp(deps.clock.now()),
-    }
-
-
-def _builder(trading: Trading) -> str:
-    if trading.builder_address is None:
-        raise Refused(refusal("not_configured", what="a builder"))
-    return trading.builder_address
 
 
 async def approved_now(
@@ -170,152 +158,109 @@ async def approved_now(
 ) -> CachedValue[int] | None:
     """A wallet's approval by the venue's answer; None where it gives none and none is stored."""
     try:
-        venue = venue_of(deps, link.network)
-        return await venue.max_builder_fee(
+        return await venue_of(deps, link.network).max_builder_fee(
             link.wallet, builder, max_age_s=max_age_s, priority=priority
         )
     except Refused:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _FeeRecording:
-    """A record that may be made: whose, of which wallet, for which builder."""
-
-    request: FeeApprovalIn
-    link: Link
-    builder: str
-
-
-def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _FeeRecording:
-    """Check the request before the venue is asked about it. Errors: `not_linked` for another than
-    the linked wallet, `not_configured`.
-    """
-    request, builder = ctx.request, _builder(ctx.config.trading)
+def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _Started:
+    """Check the request before the venue is asked. Errors: `not_linked`, `not_configured`."""
+    request, builder = ctx.request, ctx.config.trading.builder_address
+    if builder is None:
+        raise Refused(refusal("not_configured", what="a builder"))
     link, wallet = own_link(uow, ctx), ctx.chains.address(request.wallet)
     if wallet != link.wallet:
         raise Refused(refusal("not_linked", why=f"{wallet} is not the linked wallet"))
     if tenths_of(request.max_fee_rate) is None:
         raise invalid("max_fee_rate", "a percent string like 0.1%, in steps of 0.001%")
-    return _FeeRecording(request, link, builder)
+    if request.signature is not None and request.nonce is None:
+        raise invalid("nonce", "the nonce that was signed")
+    row = BuilderFeeRecord(
+        user_id=signed_in(ctx.caller),
+        network=link.network,
+        wallet=wallet,
+        builder=builder,
+        max_fee_rate=request.max_fee_rate,
+        recorded_at=ctx.now,
+    )
+    return request, link, row
 
 
-async def ask_venue(deps: Deps, caller: Caller, started: _FeeRecording) -> CachedValue[int] | None:
+async def ask_venue(deps: Deps, caller: Caller, started: _Started) -> CachedValue[int] | None:
     """Check the signature, where one is given, and ask the venue. Errors: `invalid_signature`."""
-    _check_signature(deps, started.link, started.builder, started.request)
-    return await approved_now(deps, started.link, started.builder, max_age_s=0, priority="order")
+    request, link, row = started
+    if request.signature is not None and request.nonce is not None:
+        chain, signature = request.signature_chain_id or CHAIN, request.signature.model_dump()
+        signer = venue_of(deps, row.network).builder_signer(
+            row.builder, row.max_fee_rate, request.nonce, chain, signature
+        )
+        if signer != row.wallet:
+            raise not_the_wallets(row.wallet)
+    return await approved_now(deps, link, row.builder, max_age_s=0, priority="order")
 
 
 def record_fee(
     uow: UnitOfWork,
     ctx: RequestContext[FeeApprovalIn, None],
-    started: _FeeRecording,
+    started: _Started,
     cached: CachedValue[int] | None,
-) -> OperationResult:
+) -> HandlerResult:
     """Write the record down; it is verified only where the venue said so just now."""
-    fresh = cached if cached is not None and not cached.stale else None
-    row = BuilderFeeRecord(
-        user_id=signed_in(ctx.caller),
-        network=started.link.network,
-        wallet=started.link.wallet,
-        builder=started.builder,
-        max_fee_rate=started.request.max_fee_rate,
-        recorded_at=ctx.now,
-        approved_tenths_bps=fresh.value if fresh else None,
-        ever_approved=fresh is not None and fresh.value > 0,
-        checked_at=fresh.as_of if fresh else None,
-    )
+    row, required = started[2], ctx.config.trading.builder_fee_tenths_bps
+    row = replace(row, recorded_at=ctx.now)
+    if cached is not None and not cached.stale:
+        row = row.confirmed(cached.value, cached.as_of)
     uow.builder_fees.put(row)
-    required = ctx.config.trading.builder_fee_tenths_bps
-    body = {
-        "recorded": True,
-        "verified": row.approved_tenths_bps is not None and row.approved_tenths_bps >= required,
-        "approved_tenths_bps": row.approved_tenths_bps,
-        "required_tenths_bps": required,
-        "checked_at": timestamp(row.checked_at) if row.checked_at else None,
-        "network": row.network,
-    }
-    return OperationResult(200, body)
-
-
-def _check_signature(deps: Deps, link: Link, builder: str, request: FeeApprovalIn) -> None:
-    if request.signature is None:
-        return
-    if request.nonce is None:
-        raise invalid("nonce", "the nonce that was signed")
-    chain = request.signature_chain_id or CHAIN
-    signer = venue_of(deps, link.network).builder_signer(
-        builder, request.max_fee_rate, request.nonce, chain, request.signature.model_dump()
+    return HandlerResult(
+        RecordOut(
+            recorded=True,
+            verified=(row.approved_tenths_bps or 0) >= required,
+            approved_tenths_bps=row.approved_tenths_bps,
+            required_tenths_bps=required,
+            checked_at=row.checked_at,
+            network=row.network,
+        )
     )
-    if signer != link.wallet:
-        why = "it is not the linked wallet's over this approval"
-        raise Refused(refusal("invalid_signature", signer=link.wallet, why=why))
 
 
-def no_status(network: Network, required: int) -> dict[str, Any]:
-    """The status while no wallet is linked or no builder is set."""
-    return {
-        "wallet": None,
-        "approved": False,
-        "approved_tenths_bps": None,
-        "required_tenths_bps": required,
-        "source": "record",
-        "checked_at": None,
-        "stale": False,
-        "network": network,
-    }
-
-
-async def status_of(deps: Deps, link: Link | None, network: Network) -> dict[str, Any]:
-    """Whether a linked wallet approved the fee: the venue's answer, else its last one that is on
-    record."""
-    trading = deps.config.trading
-    body = no_status(network, trading.builder_fee_tenths_bps)
-    if link is None:
-        return body
-    builder = trading.builder_address
-    if builder is None:
-        return body | {"wallet": link.wallet}
-    cached = await approved_now(deps, link, builder, max_age_s=CHECK_S, priority="page")
-    row = await deps.store.read(lambda uow: uow.builder_fees.get(network, link.wallet, builder))
-    approved, at, stale = None, None, True
-    if cached is not None:
-        approved, at, stale = cached.value, cached.as_of, cached.stale
-        if row is not None and not cached.stale:
-            await _note(deps, row, cached)
-    elif row is not None:
-        approved, at = row.approved_tenths_bps, row.checked_at
-    return body | {
-        "wallet": link.wallet,
-        "approved": approved is not None and approved >= trading.builder_fee_tenths_bps,
-        "approved_tenths_bps": approved,
-        "source": "record" if approved is None else "venue",
-        "checked_at": timestamp(at) if at else None,
-        "stale": stale,
-    }
-
-
-async def _note(deps: Deps, row: BuilderFeeRecord, cached: CachedValue[int]) -> None:
-    """Keep what the venue said, where it is new: approvals are given and taken back outside of this
-    service."""
-    if row.approved_tenths_bps == cached.value and row.checked_at is not None:
-        return
-    newer = replace(
-        row,
-        approved_tenths_bps=cached.value,
-        ever_approved=row.ever_approved or cached.value > 0,
-        checked_at=cached.as_of,
+async def status_of(deps: Deps, link: Link | None, network: Network) -> BuilderFeeStatusOut:
+    """Whether a linked wallet approved the fee: the venue's answer, else its last stored one."""
+    required = deps.config.trading.builder_fee_tenths_bps
+    builder, approved, at, stale = deps.config.trading.builder_address, None, None, False
+    if link is not None and builder is not None:
+        cached = await approved_now(deps, link, builder, max_age_s=CHECK_S, priority="page")
+        row = await deps.store.read(lambda uow: uow.builder_fees.get(network, link.wallet, builder))
+        stale = cached is None or cached.stale
+        if cached is not None:
+            approved, at = cached.value, cached.as_of
+            # What is new is kept: approvals are given and taken back outside of this service.
+            known = row is not None and (row.approved_tenths_bps == approved and row.checked_at)
+            if row is not None and not stale and not known:
+                newer = row.confirmed(cached.value, cached.as_of)
+                await deps.store.write(lambda uow: uow.builder_fees.put(newer))
+        elif row is not None:
+            approved, at = row.approved_tenths_bps, row.checked_at
+    return BuilderFeeStatusOut(
+        wallet=link.wallet if link else None,
+        approved=approved is not None and approved >= required,
+        approved_tenths_bps=approved,
+        required_tenths_bps=required,
+        source="record" if approved is None else "venue",
+        checked_at=at,
+        stale=stale,
+        network=network,
     )
-    await deps.store.write(lambda uow: uow.builder_fees.put(newer))
 
 
-async def status(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+async def status(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
     """Say whether the fee is approved for the caller's linked wallet."""
     _, network, link, _ = await live_side(deps, caller)
-    return OperationResult(200, await status_of(deps, link, network))
+    return HandlerResult(await status_of(deps, link, network))
 
 
-def count(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def count(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """Count approvals of the configured builder on the live network."""
     network, trading = live_network(ctx.switches), ctx.config.trading
     recorded, verified, revoked = (0, 0, 0)
@@ -323,14 +268,15 @@ def count(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResul
         recorded, verified, revoked = uow.builder_fees.counts(
             network, trading.builder_address, trading.builder_fee_tenths_bps
         )
-    body = {
-        "recorded": recorded,
-        "verified": verified,
-        "revoked": revoked,
-        "network": network,
-        "as_of": timestamp(ctx.now),
-    }
-    return OperationResult(200, body)
+    return HandlerResult(
+        CountOut(
+            recorded=recorded,
+            verified=verified,
+            revoked=revoked,
+            network=network,
+            as_of=ctx.now,
+        )
+    )
 
 
 OPERATIONS: Final = (
@@ -367,9 +313,7 @@ OPERATIONS: Final = (
             "not_linked",
             "invalid_signature",
             "not_configured",
-            "secret_not_accepted",
-            "idempotency_key_reused",
-            "idempotency_in_flight",
+            *KEYED,
             "outcome_unknown",
         ),
     ),

@@ -10,17 +10,16 @@ from pydantic import Field
 
 from domain.money import Usdc
 from domain.refusals import invalid
-from domain.times import timestamp
 from domain.trading.venue_account import INTENT_LONGEST
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import (
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
-from tools.trading.fields import TimestampText, own_write, signed_in
+from tools.trading.fields import KEYED, TimestampText, own_write, signed_in
 
 _PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
 
@@ -51,9 +50,8 @@ class IntentOut(ResponseModel):
     created_at: TimestampText
 
 
-def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> OperationResult:
-    """Write down what the owner intends; it trades nothing, reserves nothing and widens no
-    limit."""
+def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> HandlerResult:
+    """Store an intent; it trades nothing, reserves nothing and widens no limit."""
     request = ctx.request
     if request.notional_usdc is not None and request.notional_usdc.micros < 0:
         raise invalid("notional_usdc", "not negative")
@@ -61,15 +59,10 @@ def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> OperationRes
         raise invalid("limit_px", "a plain decimal string with at most 8 decimals")
     until = _until(request.valid_until, ctx.now)
     intent_id = ctx.ids.short("in_")
-    body = {
-        "product": request.product,
-        "side": request.side,
-        "notional_usdc": None if request.notional_usdc is None else str(request.notional_usdc),
-        "limit_px": request.limit_px,
-        "text": request.text,
-    }
+    body = {name: getattr(request, name) for name in ("product", "side", "limit_px", "text")}
+    body["notional_usdc"] = None if request.notional_usdc is None else str(request.notional_usdc)
     uow.venue.add_intent(intent_id, signed_in(ctx.caller), request.kind, body, ctx.now, until)
-    return OperationResult(201, {"intent_id": intent_id, "created_at": timestamp(ctx.now)})
+    return HandlerResult(IntentOut(intent_id=intent_id, created_at=ctx.now), 201)
 
 
 def _until(text: str | None, now: datetime) -> datetime | None:
@@ -100,11 +93,6 @@ OPERATIONS: Final = (
         family="own account",
         statuses={201: "Written down"},
         idempotency=own_write("/wallet/own/intent"),
-        refusals=(
-            "invalid_number",
-            "secret_not_accepted",
-            "idempotency_key_reused",
-            "idempotency_in_flight",
-        ),
+        refusals=("invalid_number", *KEYED),
     ),
 )

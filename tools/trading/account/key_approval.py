@@ -3,22 +3,21 @@ verified."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.next_steps import OWNER, NextStep
 from domain.ports import Venue
 from domain.refusals import Refused, invalid, refusal
-from domain.times import timestamp
 from domain.trading.venue_account import (
     KEY_LONGEST,
     NONCE_WINDOW,
     ZERO_ADDRESS,
     AgentKey,
-    KeyKind,
     Link,
     agent_name,
     end_in,
@@ -31,18 +30,21 @@ from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
+from tools.trading.account.venue_keys import agents_now
 from tools.trading.fields import (
+    KEYED,
     ChainId,
     NetworkName,
     Nonce,
     SignatureIn,
     TimestampText,
+    not_the_wallets,
     own_link,
     own_write,
     signed_in,
@@ -101,53 +103,19 @@ class RelayOut(ResponseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class KeyApproval:
-    """A checked key approval that an owner wants relayed."""
+class _StartedApproval:
+    """An approval on record, as its owner signed it; `new` where this call put it there."""
 
     link: Link
-    kind: KeyKind
-    agent: str
-    name: str
-    valid_until: datetime
+    key: AgentKey
     approval: AgentApproval
-    signature: dict[str, Any]
+    signature: Mapping[str, object]
+    new: bool = True
 
     @property
     def revokes(self) -> bool:
         """Whether the approval takes a key back: it names no agent."""
-        return self.agent == ZERO_ADDRESS
-
-    def key(self, approval_id: str, now: datetime) -> AgentKey:
-        """The record of the approved key."""
-        return AgentKey(
-            approval_id=approval_id,
-            link_id=self.link.link_id,
-            kind=self.kind,
-            agent=self.agent,
-            name=self.name,
-            nonce=self.approval.nonce,
-            signature_chain_id=self.approval.signature_chain_id,
-            valid_until=self.valid_until,
-            status="sending",
-            requested_at=now,
-        )
-
-    def same_as(self, stored: AgentKey) -> bool:
-        """True where a stored approval is this very one, so that its bytes may be sent again."""
-        ours = self.key(stored.approval_id, stored.requested_at)
-        return all(
-            getattr(stored, name) == getattr(ours, name)
-            for name in ("link_id", "kind", "agent", "name", "nonce", "signature_chain_id")
-        ) and milliseconds(stored.valid_until) == milliseconds(ours.valid_until)
-
-
-@dataclass(frozen=True, slots=True)
-class _StartedApproval:
-    """An approval on record; `new` where this call put it there."""
-
-    key_approval: KeyApproval
-    key: AgentKey
-    new: bool
+        return self.key.agent == ZERO_ADDRESS
 
 
 class OutcomeUnknown(Exception):
@@ -155,10 +123,7 @@ class OutcomeUnknown(Exception):
 
 
 def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _StartedApproval:
-    """Rebuild the approval from our own fields, and note it before it is sent.
-
-    Errors: `not_linked`, `invalid_request`, `conflict` for an address or a nonce that was used.
-    """
+    """Rebuild the approval and note it. Errors: `not_linked`, `invalid_request`, `conflict`."""
     request, link, user = ctx.request, own_link(uow, ctx), signed_in(ctx.caller)
     agent = ctx.chains.address(request.agent_address).lower()
     if abs(request.nonce - milliseconds(ctx.now)) > NONCE_WINDOW // timedelta(milliseconds=1):
@@ -169,6 +134,18 @@ def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _StartedApprov
         name = agent_name(user, link.network, request.kind)
         until = _end(request, name, ctx.now)
         _new_agent(link, agent)
+    key = AgentKey(
+        approval_id=ctx.ids.short("va_"),
+        link_id=link.link_id,
+        kind=request.kind,
+        agent=agent,
+        name=name,
+        nonce=request.nonce,
+        signature_chain_id=request.signature_chain_id,
+        valid_until=until,
+        status="sending",
+        requested_at=ctx.now,
+    )
     approval = AgentApproval(
         network=link.network,
         agent=agent,
@@ -176,42 +153,28 @@ def begin(uow: UnitOfWork, ctx: RequestContext[RelayIn, None]) -> _StartedApprov
         nonce=request.nonce,
         signature_chain_id=request.signature_chain_id,
     )
-    key_approval = KeyApproval(
-        link=link,
-        kind=request.kind,
-        agent=agent,
-        name=name,
-        valid_until=until,
-        approval=approval,
-        signature=request.signature.model_dump(),
-    )
-    return _noted(uow, key_approval, ctx.ids.short("va_"), ctx.now)
+    started = _StartedApproval(link, key, approval, request.signature.model_dump())
+    return _noted(uow, started)
 
 
 async def send(deps: Deps, caller: Caller, started: _StartedApproval) -> None:
     """Send exactly this approval; after a lost answer look, and send the identical bytes again.
 
     Errors: `invalid_signature`, `venue_unavailable` where nothing was sent; what the venue refused:
-    `agent_slots_full`, `account_unfunded`, `conflict`. NoAnswer where nobody can say.
+    `agent_slots_full`, `account_unfunded`, `conflict`. OutcomeUnknown where nobody can say.
     """
-    key_approval = started.key_approval
-    await _keepers_own(deps, key_approval)
-    venue = venue_of(deps, key_approval.link.network)
-    if (
-        venue.agent_signer(key_approval.approval, key_approval.signature)
-        != key_approval.link.wallet
-    ):
-        why = "it is not the linked wallet's over this approval"
-        raise Refused(refusal("invalid_signature", signer=key_approval.link.wallet, why=why))
-    if key_approval.revokes:
+    wallet = started.link.wallet
+    await _keepers_own(deps, started)
+    venue = venue_of(deps, started.link.network)
+    if venue.agent_signer(started.approval, started.signature) != wallet:
+        raise not_the_wallets(wallet)
+    if started.revokes:
         # Dead here at once, whatever the venue still lists for a while or answers later.
         now = deps.clock.now()
         await deps.store.write(lambda uow: uow.venue.end_keys(started.key, now))
-    ack = await venue.approve_agent(
-        key_approval.approval, key_approval.signature, key_approval.link.wallet
-    )
+    ack = await venue.approve_agent(started.approval, started.signature, wallet)
     try:
-        ack = await _settled(venue, key_approval, ack)
+        ack = await _settled(venue, started, ack)
     except Refused:
         ack = ActionAck("unknown")
     if ack.outcome == "unknown":
@@ -223,24 +186,23 @@ async def send(deps: Deps, caller: Caller, started: _StartedApproval) -> None:
 
 def finish(
     uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _StartedApproval, done: None
-) -> OperationResult:
+) -> HandlerResult:
     """The venue took it; the key of the same name that it had before is dead."""
-    key_approval = started.key_approval
-    uow.venue.settle_key(started.key.approval_id, "approved")
-    uow.venue.end_keys(started.key, ctx.now)
-    agent = {
-        "address": ctx.chains.address(key_approval.agent),
-        "name": key_approval.name,
-        "valid_until": timestamp(key_approval.valid_until),
-    }
-    body = {
-        "relayed": True,
-        "venue": "ok",
-        "network": key_approval.link.network,
-        "agent": None if key_approval.revokes else agent,
-        "verify_after": timestamp(ctx.now + SETTLES_IN),
-    }
-    return OperationResult(200, body)
+    key, agent = started.key, None
+    uow.venue.settle_key(key.approval_id, "approved")
+    uow.venue.end_keys(key, ctx.now)
+    if not started.revokes:
+        address = ctx.chains.address(key.agent)
+        agent = RelayedAgent(address=address, name=key.name, valid_until=key.valid_until)
+    return HandlerResult(
+        RelayOut(
+            relayed=True,
+            venue="ok",
+            network=started.link.network,
+            agent=agent,
+            verify_after=ctx.now + SETTLES_IN,
+        )
+    )
 
 
 def undo(uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _StartedApproval) -> None:
@@ -267,14 +229,14 @@ def _new_agent(link: Link, agent: str) -> None:
         raise invalid("agent_address", "a key of its own, not the wallet itself")
 
 
-async def _keepers_own(deps: Deps, key_approval: KeyApproval) -> None:
+async def _keepers_own(deps: Deps, started: _StartedApproval) -> None:
     """Refuse a keeper key that is not the signer's."""
-    if key_approval.kind != "keeper" or key_approval.revokes:
+    if started.key.kind != "keeper" or started.revokes:
         return
     if deps.signer is None:
         raise Refused(refusal("not_configured", what="a signer for keeper keys"))
-    ours = await deps.signer.keeper_address(key_approval.link.network, key_approval.link.wallet)
-    if ours.lower() != key_approval.agent:
+    ours = await deps.signer.keeper_address(started.link.network, started.link.wallet)
+    if ours.lower() != started.key.agent:
         raise invalid("agent_address", "the address that the signer gave")
 
 
@@ -286,58 +248,53 @@ def _revoked_name(uow: UnitOfWork, link: Link, request: RelayIn, agent: str) -> 
     return request.agent_name
 
 
-def _noted(
-    uow: UnitOfWork, key_approval: KeyApproval, approval_id: str, now: datetime
-) -> _StartedApproval:
+def _noted(uow: UnitOfWork, started: _StartedApproval) -> _StartedApproval:
     """Note the approval before it is sent; the very same one may be sent again after a lost answer.
 
     Errors: `conflict` for an address that was ever used, and for a nonce of another approval.
     """
-    link = key_approval.link
-    same = uow.venue.key_of_nonce(link.network, link.wallet, key_approval.approval.nonce)
-    if same is not None:
-        if key_approval.same_as(same):
-            return _StartedApproval(key_approval, same, new=False)
+    link, key = started.link, started.key
+    stored = uow.venue.key_of_nonce(link.network, link.wallet, key.nonce)
+    if stored is not None:
+        if _identity(stored) == _identity(key):
+            return replace(started, key=stored, new=False)
         why = "The nonce was used for another approval."
         raise Refused(refusal("conflict", why=why, next=(VERIFY,)))
-    if not key_approval.revokes and uow.venue.key_of_agent(key_approval.agent) is not None:
+    if not started.revokes and uow.venue.key_of_agent(key.agent) is not None:
         why = (
             "The address was used before; make a new key, because old signed actions could be"
             " replayed with this one."
         )
         raise Refused(refusal("conflict", why=why))
-    key = key_approval.key(approval_id, now)
     if not uow.venue.add_key(key, link):
         why = "The address or the nonce was used a moment ago."
         raise Refused(refusal("conflict", why=why, next=(VERIFY,)))
-    return _StartedApproval(key_approval, key, new=True)
+    return started
 
 
-async def _settled(venue: Venue, key_approval: KeyApproval, ack: ActionAck) -> ActionAck:
-    """After a lost answer: look, then send the identical bytes once more, which their nonce lets
-    act once.
+def _identity(key: AgentKey) -> tuple[object, ...]:
+    """The signed parts of an approval: equal ones make equal bytes, which may be sent again."""
+    end, chain = milliseconds(key.valid_until), key.signature_chain_id
+    return key.link_id, key.kind, key.agent, key.name, key.nonce, chain, end
 
-    That they were taken before is only believed where the venue's list says so.
-    """
+
+async def _settled(venue: Venue, started: _StartedApproval, ack: ActionAck) -> ActionAck:
+    """After a lost answer look, then send again; only the list says that it acted."""
     if ack.outcome == "unknown":
-        if await _stands(venue, key_approval):
+        if await _stands(venue, started):
             return ActionAck("ok")
-        ack = await venue.approve_agent(
-            key_approval.approval, key_approval.signature, key_approval.link.wallet
-        )
-    if ack.kind in _DONE_BEFORE and await _stands(venue, key_approval):
+        ack = await venue.approve_agent(started.approval, started.signature, started.link.wallet)
+    if ack.kind in _DONE_BEFORE and await _stands(venue, started):
         return ActionAck("ok")
     return ack
 
 
-async def _stands(venue: Venue, key_approval: KeyApproval) -> bool:
+async def _stands(venue: Venue, started: _StartedApproval) -> bool:
     """True where the venue's list of agents is as the approval wants it."""
-    agents = (
-        await venue.agents(key_approval.link.wallet, max_age_s=0, fresh=True, priority="order")
-    ).value
-    if key_approval.revokes:
-        return all(a.name != key_approval.name for a in agents)
-    return any(a.address == key_approval.agent for a in agents)
+    agents = await agents_now(venue, started.link.wallet)
+    if started.revokes:
+        return all(a.name != started.key.name for a in agents)
+    return any(a.address == started.key.agent for a in agents)
 
 
 def _venue_refusal(ack: ActionAck) -> Refused:
@@ -354,15 +311,6 @@ def _venue_refusal(ack: ActionAck) -> Refused:
         )
     return Refused(refusal("conflict", why="The venue refused the approval.", detail=detail))
 
-
-_WRITE: Final = (
-    "not_linked",
-    "venue_unavailable",
-    "not_configured",
-    "idempotency_key_reused",
-    "idempotency_in_flight",
-    "outcome_unknown",
-)
 
 OPERATIONS: Final = (
     Operation(
@@ -386,8 +334,11 @@ OPERATIONS: Final = (
             "conflict",
             "agent_slots_full",
             "account_unfunded",
-            "secret_not_accepted",
-            *_WRITE,
+            "not_linked",
+            "venue_unavailable",
+            "not_configured",
+            *KEYED,
+            "outcome_unknown",
         ),
     ),
 )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
 from domain.trading.modes import live_network
 from domain.trading.venue_account import (
     CHALLENGE_GOOD_FOR,
@@ -30,6 +27,7 @@ from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
+    HandlerResult,
     Operation,
     OperationResult,
     RequestContext,
@@ -37,6 +35,7 @@ from tools.model.operation import (
     ResponseModel,
 )
 from tools.trading.fields import (
+    KEYED,
     LOOK_AT_LINK,
     NetworkName,
     TimestampText,
@@ -45,12 +44,7 @@ from tools.trading.fields import (
     venue_of,
 )
 
-AGENTS_S: Final = 60
-EQUITY_S: Final = 20
 DAY: Final = timedelta(days=1)
-_FIRST_DEX: Final = ""
-_USDC: Final = 0
-_PRICE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?")
 LINK_AGAIN: Final = (
     NextStep("Ask for a new challenge", None, "POST /wallet/own/link/challenge", OWNER),
 )
@@ -108,15 +102,9 @@ class LinkOut(ResponseModel):
     terms_version: int
 
 
-def terms(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def terms(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """Give the terms."""
-    body = {
-        "version": TERMS.version,
-        "sha256": TERMS.sha256,
-        "text_en": TERMS.text_en,
-        "effective_at": timestamp(TERMS.effective_at),
-    }
-    return OperationResult(200, body)
+    return HandlerResult(OwnTermsOut.model_validate(TERMS))
 
 
 def _current_terms(sha256: str) -> None:
@@ -124,11 +112,8 @@ def _current_terms(sha256: str) -> None:
         raise Refused(refusal("terms_changed", version=TERMS.version))
 
 
-def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> OperationResult:
-    """Write a text that links a wallet to the account behind this session.
-
-    Errors: `terms_changed`; `rate_limited` after 20 texts a day.
-    """
+def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> HandlerResult:
+    """Write a text that links a wallet to this account. Errors: `terms_changed`, `rate_limited`."""
     user = signed_in(ctx.caller)
     _current_terms(ctx.request.terms_sha256)
     address, network = ctx.chains.address(ctx.request.address), live_network(ctx.switches)
@@ -159,29 +144,20 @@ def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> Op
         expires_at=expires,
     )
     uow.venue.add_challenge(created, ctx.now, open_at_most=CHALLENGES_OPEN, kept=2 * DAY)
-    body = {
-        "challenge_id": created.challenge_id,
-        "message": created.message,
-        "scheme": "eip191",
-        "network": network,
-        "expires_at": timestamp(expires),
-    }
-    return OperationResult(201, body)
+    body = LinkChallengeOut(
+        challenge_id=created.challenge_id,
+        message=created.message,
+        scheme="eip191",
+        network=network,
+        expires_at=expires,
+    )
+    return HandlerResult(body, 201)
 
 
-@dataclass(frozen=True, slots=True)
-class _LinkAttempt:
-    """A text that is used up from here on, and the signature that is tried with it."""
-
-    challenge: LinkChallenge
-    signature: str
-
-
-def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _LinkAttempt:
-    """Take the text; it is burnt at its first try, right or wrong.
-
-    Errors: `not_found` for another's text, `challenge_spent`.
-    """
+def spend_challenge(
+    uow: UnitOfWork, ctx: RequestContext[LinkIn, None]
+) -> tuple[LinkChallenge, str]:
+    """Take the text, burnt at its first try. Errors: `not_found`, `challenge_spent`."""
     row = uow.venue.challenge(ctx.request.challenge_id)
     if row is None or row[0].user_id != signed_in(ctx.caller):
         raise Refused(refusal("not_found", what="link challenge", next=LINK_AGAIN))
@@ -189,18 +165,18 @@ def spend_challenge(uow: UnitOfWork, ctx: RequestContext[LinkIn, None]) -> _Link
     spent = used or stored.expires_at <= ctx.now
     if spent or not uow.venue.burn(stored.challenge_id, ctx.now):
         raise Refused(refusal("challenge_spent"))
-    return _LinkAttempt(stored, ctx.request.signature)
+    return stored, ctx.request.signature
 
 
-async def prove(deps: Deps, caller: Caller, started: _LinkAttempt) -> LinkChallenge:
+async def prove(deps: Deps, caller: Caller, started: tuple[LinkChallenge, str]) -> LinkChallenge:
     """Find the signer of the text and its role at the venue, and check that it is free.
 
     Errors, in order: `terms_changed`, `invalid_signature`, `not_own_account`, `already_linked`,
     `venue_unavailable`.
     """
-    stored = started.challenge
+    stored, signature = started
     _current_terms(stored.terms_sha256)
-    signer = venue_of(deps, stored.network).text_signer(stored.message, started.signature)
+    signer = venue_of(deps, stored.network).text_signer(stored.message, signature)
     if signer != stored.address:
         why = "the signature is not this wallet's over this text"
         raise Refused(refusal("invalid_signature", signer=stored.address, why=why, next=LINK_AGAIN))
@@ -210,9 +186,7 @@ async def prove(deps: Deps, caller: Caller, started: _LinkAttempt) -> LinkChalle
 
 
 async def _is_own(deps: Deps, stored: LinkChallenge) -> None:
-    """Refuse an address that is no account of its own: a pasted agent key would answer every
-    question with nothing.
-    """
+    """Refuse an address that is no account: a pasted agent key would answer nothing."""
     role = await venue_of(deps, stored.network).role(stored.address)
     words = {"agent": "an agent key", "vault": "a vault", "subAccount": "a sub-account"}
     if role in words:
@@ -223,10 +197,7 @@ async def _is_own(deps: Deps, stored: LinkChallenge) -> None:
 
 
 def _free(uow: UnitOfWork, stored: LinkChallenge) -> Link | None:
-    """The caller's own link of this wallet, None where there is none yet.
-
-    Errors: `already_linked` where the wallet is another's, or the caller has another wallet.
-    """
+    """The caller's own link of this wallet, if there is one. Errors: `already_linked`."""
     theirs = uow.venue.link_to(stored.address, stored.network)
     if theirs is not None and theirs.user_id != stored.user_id:
         raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
@@ -237,41 +208,41 @@ def _free(uow: UnitOfWork, stored: LinkChallenge) -> Link | None:
 
 
 def link(
-    uow: UnitOfWork, ctx: RequestContext[LinkIn, None], started: _LinkAttempt, stored: LinkChallenge
-) -> OperationResult:
+    uow: UnitOfWork,
+    ctx: RequestContext[LinkIn, None],
+    started: tuple[LinkChallenge, str],
+    stored: LinkChallenge,
+) -> HandlerResult | OperationResult:
     """Write the link; a caller who has it already keeps it, under the newer terms. Another caller
     may have been faster since it was free: that is an answer like another.
     """
     try:
         own = _free(uow, stored)
+        if own is not None:
+            uow.venue.accept_terms(own.link_id, stored.terms_version)
+        else:
+            own = Link(
+                link_id=ctx.ids.short("ln_"),
+                user_id=stored.user_id,
+                network=stored.network,
+                wallet=stored.address,
+                terms_version=stored.terms_version,
+                linked_at=ctx.now,
+            )
+            if not uow.venue.add_link(own):
+                why = "The wallet was linked a moment ago."
+                raise Refused(refusal("already_linked", why=why))
     except Refused as refused:
         return refused_reply(refused, ctx.now, ctx.caller.role)
-    if own is not None:
-        uow.venue.accept_terms(own.link_id, stored.terms_version)
-        return OperationResult(200, _link_state(own))
-    created = Link(
-        link_id=ctx.ids.short("ln_"),
-        user_id=stored.user_id,
-        network=stored.network,
-        wallet=stored.address,
-        terms_version=stored.terms_version,
-        linked_at=ctx.now,
+    return HandlerResult(
+        LinkOut(
+            linked=True,
+            wallet=own.wallet,
+            network=own.network,
+            linked_at=own.linked_at,
+            terms_version=TERMS.version,
+        )
     )
-    if not uow.venue.add_link(created):
-        why = "The wallet was linked a moment ago."
-        late = Refused(refusal("already_linked", why=why))
-        return refused_reply(late, ctx.now, ctx.caller.role)
-    return OperationResult(200, _link_state(created))
-
-
-def _link_state(link_row: Link) -> dict[str, Any]:
-    return {
-        "linked": True,
-        "wallet": link_row.wallet,
-        "network": link_row.network,
-        "linked_at": timestamp(link_row.linked_at),
-        "terms_version": TERMS.version,
-    }
 
 
 OPERATIONS: Final = (
@@ -303,9 +274,7 @@ OPERATIONS: Final = (
             "invalid_address",
             "terms_changed",
             "rate_limited",
-            "secret_not_accepted",
-            "idempotency_key_reused",
-            "idempotency_in_flight",
+            *KEYED,
         ),
     ),
     Operation(
@@ -332,9 +301,7 @@ OPERATIONS: Final = (
             "already_linked",
             "venue_unavailable",
             "not_configured",
-            "secret_not_accepted",
-            "idempotency_key_reused",
-            "idempotency_in_flight",
+            *KEYED,
             "outcome_unknown",
         ),
     ),

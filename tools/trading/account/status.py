@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -23,7 +24,7 @@ from domain.trading.venue_account import (
 )
 from domain.trading.venue_values import CHAIN_NAMES, ApprovedAgent, CachedValue, Network
 from tools.model.fields import Nothing
-from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
+from tools.model.operation import Caller, Deps, HandlerResult, Operation, ResponseModel
 from tools.trading.account.builder_fee import BuilderFeeStatusOut as BuilderFeeStatus
 from tools.trading.account.builder_fee import status_of as builder_status
 from tools.trading.account.venue_keys import refresh_keys
@@ -106,6 +107,20 @@ class OwnStatusOut(ResponseModel):
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountFacts:
+    """A linked account by the venue and the record; `last` is the newest order key that the venue
+    took, also one that ended. Units: `worth` USDC, None where the venue does not say.
+    """
+
+    agents: CachedValue[tuple[ApprovedAgent, ...]] | None = None
+    abstraction: str | None = None
+    worth: Decimal | None = None
+    order: AgentKey | None = None
+    keeper: AgentKey | None = None
+    last: AgentKey | None = None
+
+
 async def approved_agents(
     deps: Deps, link: Link, *, max_age_s: int
 ) -> CachedValue[tuple[ApprovedAgent, ...]] | None:
@@ -113,14 +128,26 @@ async def approved_agents(
     rest on it: a page that spent its share still tells of a key that was approved just now.
     """
     try:
-        return await venue_of(deps, link.network).agents(
-            link.wallet, max_age_s=max_age_s, priority="order"
-        )
+        venue = venue_of(deps, link.network)
+        return await venue.agents(link.wallet, max_age_s=max_age_s, priority="order")
     except Refused:
         return None
 
 
-async def equity_of(deps: Deps, link: Link) -> tuple[str | None, Decimal | None]:
+async def account_facts(deps: Deps, link: Link | None) -> AccountFacts:
+    """Read an account at the venue and on record."""
+    if link is None:
+        return AccountFacts()
+    agents = await approved_agents(deps, link, max_age_s=AGENTS_S)
+    mode, worth = await _equity(deps, link)
+    order, keeper = await refresh_keys(deps, link, agents)
+    last = await deps.store.read(lambda uow: uow.venue.last_key(link.link_id, "order"))
+    return AccountFacts(
+        agents=agents, abstraction=mode, worth=worth, order=order, keeper=keeper, last=last
+    )
+
+
+async def _equity(deps: Deps, link: Link) -> tuple[str | None, Decimal | None]:
     """The margin mode of an account, and its worth in USDC; None where the venue does not say. A
     unified account has its balance in the spot state: read elsewhere it would show 0.
     """
@@ -140,78 +167,63 @@ async def equity_of(deps: Deps, link: Link) -> tuple[str | None, Decimal | None]
     return mode, worth if mode != "unknown" else None
 
 
-def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> dict[str, Any] | None:
-    if key is None or not key.alive(now):
-        return None
-    return {
-        "address": deps.chains.address(key.agent),
-        "name": key.name,
-        "valid_until": timestamp(key.valid_until),
-        "checked_at": timestamp(key.checked_at) if key.checked_at else None,
-        "listed": key.listed,
-    }
-
-
-async def status(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+async def status(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
     """Say what is linked and approved, and what is still to do."""
     now_on, network, link, allowed = await live_side(deps, caller)
     user, now = signed_in(caller), deps.clock.now()
     fee = await builder_status(deps, link, network)
-    agents = await approved_agents(deps, link, max_age_s=AGENTS_S) if link else None
-    mode, worth = await equity_of(deps, link) if link else (None, None)
-    order, keeper = await refresh_keys(deps, link, agents) if link else (None, None)
-    enabled = usable(order, agents.value if agents else None, now)
-    last = await _last(deps, link)
-    body = {
-        "linked": link is not None,
-        "wallet": link.wallet if link else None,
-        "network": network,
-        "linked_at": timestamp(link.linked_at) if link else None,
-        "terms_version": link.terms_version if link else None,
-        "enabled": enabled,
-        "order_key": _key_out(deps, order, now),
-        "keeper_key": _key_out(deps, keeper, now),
-        "enable": _enable(user, network, "order", now),
-        "enable_keeper": await _keeper_enable(deps, user, link, now),
-        "builder_fee": fee,
-        "abstraction_mode": mode,
-        "funded": None if worth is None else worth > 0,
-        "equity_usdc": usdc_text(worth),
-        "allowlisted": allowed,
-        "mode": effective_mode(now_on, "terminal", allowed=allowed),
-        "stale": link is not None and (agents is None or agents.stale or worth is None),
-        "next": _next(
-            link,
-            _key_step(order, last, now, enabled=enabled),
-            worth,
-            fee,
-            deps.config.trading.builder_address,
-        ),
-    }
-    return OperationResult(200, body)
+    facts = await account_facts(deps, link)
+    agents, worth = facts.agents, facts.worth
+    enabled = usable(facts.order, agents.value if agents else None, now)
+    body = OwnStatusOut(
+        linked=link is not None,
+        wallet=link.wallet if link else None,
+        network=network,
+        linked_at=link.linked_at if link else None,
+        terms_version=link.terms_version if link else None,
+        enabled=enabled,
+        order_key=_key_out(deps, facts.order, now),
+        keeper_key=_key_out(deps, facts.keeper, now),
+        enable=_enable(user, network, "order", now),
+        enable_keeper=await _keeper_enable(deps, user, link, now),
+        builder_fee=fee,
+        abstraction_mode=facts.abstraction,
+        funded=None if worth is None else worth > 0,
+        equity_usdc=usdc_text(worth),
+        allowlisted=allowed,
+        mode=effective_mode(now_on, "terminal", allowed=allowed),
+        stale=link is not None and (agents is None or agents.stale or worth is None),
+        next=[],
+    )
+    key_step = _key_step(facts.order or facts.last, now, enabled=enabled)
+    body.next = _next(body, key_step, deps.config.trading.builder_address)
+    return HandlerResult(body)
 
 
-async def _last(deps: Deps, link: Link | None) -> AgentKey | None:
-    """The newest order key that the venue took, also one that ended."""
-    if link is None:
+def _key_out(deps: Deps, key: AgentKey | None, now: datetime) -> VenueKeyOut | None:
+    if key is None or not key.alive(now):
         return None
-    return await deps.store.read(lambda uow: uow.venue.last_key(link.link_id, "order"))
+    return VenueKeyOut(
+        address=deps.chains.address(key.agent),
+        name=key.name,
+        valid_until=key.valid_until,
+        checked_at=key.checked_at,
+        listed=key.listed,
+    )
 
 
-def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> dict[str, Any]:
-    return {
-        "agent_name": agent_name(user, network, kind),
-        "max_valid_until": timestamp(now + KEY_LONGEST),
-        "hyperliquid_chain": CHAIN_NAMES[network],
-    }
+def _enable(user: str, network: Network, kind: KeyKind, now: datetime) -> EnableOut:
+    return EnableOut(
+        agent_name=agent_name(user, network, kind),
+        max_valid_until=now + KEY_LONGEST,
+        hyperliquid_chain=CHAIN_NAMES[network],
+    )
 
 
 async def _keeper_enable(
     deps: Deps, user: str, link: Link | None, now: datetime
-) -> dict[str, Any] | None:
-    """The text to sign for the keeper key, a new one after one that ended; None without a
-    signer.
-    """
+) -> KeeperEnableOut | None:
+    """The text to sign for the keeper key, a new one after one that ended."""
     if deps.signer is None or link is None:
         return None
     try:
@@ -221,44 +233,34 @@ async def _keeper_enable(
             address = await deps.signer.keeper_renewed(link.network, link.wallet, address)
     except Refused:
         return None
-    return _enable(user, link.network, "keeper", now) | {"agent_address": address}
+    text = _enable(user, link.network, "keeper", now)
+    return KeeperEnableOut(**dict(text), agent_address=address)
 
 
-def _next(
-    link: Link | None,
-    key_step: dict[str, Any] | None,
-    worth: Decimal | None,
-    fee: dict[str, Any],
-    builder: str | None,
-) -> list[dict[str, Any]]:
+def _next(body: OwnStatusOut, key_step: StepOut | None, builder: str | None) -> list[StepOut]:
     """The steps that are left, in their order; the builder fee is never required."""
-    steps = []
-    if link is None:
-        return [_step("link", "Link a wallet", "POST /wallet/own/link/challenge")]
-    if key_step is not None:
-        steps.append(key_step)
-    if worth is not None and worth <= 0:
-        steps.append(_step("fund", "Deposit USDC at the venue", None))
-    if builder is not None and not fee["approved"]:
+    if not body.linked:
+        route = "POST /wallet/own/link/challenge"
+        return [StepOut(step="link", text="Link a wallet", route=route)]
+    steps = [] if key_step is None else [key_step]
+    if body.funded is False:
+        steps.append(StepOut(step="fund", text="Deposit USDC at the venue", route=None))
+    if builder is not None and not body.builder_fee.approved:
         text = "Approve the builder fee at the venue, if you want to"
-        steps.append(_step("builder_fee", text, "GET /wallet/builder-fee/config"))
+        steps.append(StepOut(step="builder_fee", text=text, route="GET /wallet/builder-fee/config"))
     return steps
 
 
-def _key_step(
-    order: AgentKey | None, last: AgentKey | None, now: datetime, *, enabled: bool
-) -> dict[str, Any] | None:
-    """The next step for the order key, with its reason: a key that expired, was revoked or ends
-    soon has one.
-    """
-    key = order or last
+def _key_step(key: AgentKey | None, now: datetime, *, enabled: bool) -> StepOut | None:
+    """The next step for the order key, with its reason."""
     if key is None:
-        return _step("enable", "Approve an order key", ENABLE)
+        return StepOut(step="enable", text="Approve an order key", route=ENABLE)
     stands = key_standing(key, enabled=enabled, now=now)
     if stands == "good":
         return None
     if stands == "unverified":
-        return _step("verify", "Check the approval", "POST /wallet/own/enable/verify")
+        route = "POST /wallet/own/enable/verify"
+        return StepOut(step="verify", text="Check the approval", route=route)
     until = timestamp(key.valid_until)
     why = {
         "ending": f"Your order key ends at {until}",
@@ -266,11 +268,8 @@ def _key_step(
         "expired": f"Your order key ended at {until}; the venue may still take it until revoked",
         "revoked": "Your order key was revoked",
     }[stands]
-    return _step("renew" if stands == "ending" else "enable", f"{why}. Approve a new one", ENABLE)
-
-
-def _step(step: str, text: str, route: str | None) -> dict[str, Any]:
-    return {"step": step, "text": text, "route": route}
+    step: Literal["renew", "enable"] = "renew" if stands == "ending" else "enable"
+    return StepOut(step=step, text=f"{why}. Approve a new one", route=ENABLE)
 
 
 OPERATIONS: Final = (

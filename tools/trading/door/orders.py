@@ -68,7 +68,7 @@ async def close(deps: Deps, caller: Caller, request: CloseIn) -> HandlerResult:
 async def _first(
     deps: Deps, caller: Caller, request: DoorOrderIn | CloseIn, facts: OrderFacts
 ) -> HandlerResult:
-    """What is to be signed, or on paper what became of it at once."""
+    """The bytes to be signed, or on paper the outcome at once."""
     accepted = deps.clock.now()
     ahead = await _market_ahead(deps, facts)
 

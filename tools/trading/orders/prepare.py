@@ -78,7 +78,7 @@ _WAITING: Final = NextStep(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderFacts:
-    """What was gathered before the write.
+    """The facts that were gathered before the write.
 
     `mode` is what the order was meant for then; `venue` is the one that a live order goes to,
     `exchange` fills on paper, `latency` after the acceptance. Of a close: `position` is whether

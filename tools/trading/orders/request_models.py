@@ -388,7 +388,7 @@ class SignedConfirmation:
 
 
 def signed_of(request: DoorOrderIn | CloseIn | ExecuteIn | CancelIn) -> SignedConfirmation:
-    """What the owner signed. Errors: `wallet_invalid_order`."""
+    """The signature of the owner. Errors: `wallet_invalid_order`."""
     refuse_first(request.wrong("signature", "confirm_id", required=True))
     if request.signature is None or request.confirm_id is None:
         raise TypeError("what is required is there")

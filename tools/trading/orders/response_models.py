@@ -13,7 +13,6 @@ from pydantic import Field
 from domain.money import ZERO, Usdc
 from domain.next_steps import NextStep
 from domain.ports import Venue
-from domain.times import timestamp
 from domain.trading.indices import text
 from domain.trading.order_caps import Counter, DayUse
 from domain.trading.orders import (
@@ -252,13 +251,13 @@ def order_out(order: Order, now: datetime) -> OrderOut:
         sign_mode=order.sign_mode,
         status=order.shown_status(now),
         confirm_id=None,
-        expires_at=timestamp(order.expires_at),
+        expires_at=order.expires_at,
         prepared_by=PreparedBy(kind=order.by, id=order.agent_id or order.owner_id),
         mandate_id=order.mandate_id,
         intent_id=order.intent_id,
-        created_at=timestamp(order.created_at),
-        sent_at=_maybe(timestamp, order.sent_at),
-        done_at=_maybe(timestamp, order.done_at),
+        created_at=order.created_at,
+        sent_at=order.sent_at,
+        done_at=order.done_at,
         filled_size=_maybe(plain, order.filled_size),
         remaining_size=_maybe(plain, left),
         avg_px=_maybe(plain, order.avg_px),
@@ -270,7 +269,7 @@ def order_out(order: Order, now: datetime) -> OrderOut:
         verified=order.verified,
         venue=None
         if seen is None
-        else OrderAtVenue(oid=seen.oid, status=seen.status, checked_at=timestamp(seen.checked_at)),
+        else OrderAtVenue(oid=seen.oid, status=seen.status, checked_at=seen.checked_at),
         refusal=None if refused is None else RefusalShown.model_validate(refused),
         est=order.mode == "paper",
         why=order.why,
@@ -302,7 +301,7 @@ def _fill(fill: OrderFill) -> OrderFillOut:
         size=plain(fill.size),
         fee_usdc=plain(fill.fee),
         builder_fee_usdc=plain(fill.builder_fee),
-        at=timestamp(fill.at),
+        at=fill.at,
         tid=fill.tid,
         snapshot=fill.snapshot,
     )
@@ -361,7 +360,7 @@ def checks_out(
             bid=text(quote.bid),
             ask=text(quote.ask),
             mark=text(perp.mark_px),
-            as_of=timestamp(quote.at),
+            as_of=quote.at,
         ),
         fee_est=fee_est(order.notional, taker_tenths_bps(perp)),
         builder_fee_est=fee_est(order.notional, Decimal(builder.fee_tenths_bps if builder else 0)),

@@ -270,7 +270,7 @@ def _marked(
 def _signing_fault(
     uow: UnitOfWork, order: Order, checked: SubmissionCheck, now: datetime
 ) -> tuple[str | None, Missing | None]:
-    """What is wrong with the signature, and what its account lacks."""
+    """The faults of the signature, and the step that its account lacks."""
     link = uow.venue.link_of(order.owner_id, order.network)
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
     bad, missing = checked.bad, None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Final, Literal
@@ -12,7 +11,6 @@ from pydantic import Field
 
 from domain.money import Usdc
 from domain.refusals import Refused, invalid, refusal
-from domain.times import timestamp
 from domain.trading.indices import text
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.paper.entries import (
@@ -20,12 +18,11 @@ from domain.trading.paper.entries import (
     MOST_BOOKS,
     MOST_START_MICROS,
     USUAL_START_MICROS,
-    Model,
     PaperBook,
 )
 from domain.trading.paper.margin import liquidation_px
 from domain.trading.paper.order_execution import marks_of
-from domain.trading.paper.replay import PaperAccount, PaperHolding, at_equity, curve, open_account
+from domain.trading.paper.replay import PaperAccount, at_equity, curve, open_account
 from storage.cursors import cursor_of, keys_of
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
@@ -33,15 +30,15 @@ from tools.model.fields import AgentId, Cursor, Line, Nothing, Page
 from tools.model.operation import (
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
-from tools.model.serialization import wire
 from tools.trading.door.overview import PositionOut
 from tools.trading.fields import (
+    KEYED,
     MaybeMoment,
     NetworkName,
     TimestampText,
@@ -51,6 +48,7 @@ from tools.trading.fields import (
 )
 from tools.trading.orders.response_models import OrderOut, order_json
 from tools.trading.paper.market_data import FIRST_DEX, figures
+from tools.trading.paper.simulated_exchange import new_book
 
 ORDERS_A_PAGE: Final = 100
 MOST_POINTS: Final = 500
@@ -143,23 +141,13 @@ class BookWhole(BookOut):
     equity: list[PointOut]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PaperBookState:
-    """A book with what it comes to, and the mark prices of the moment."""
-
-    book: PaperBook
-    account: PaperAccount
-    marks: Mapping[str, Decimal]
-    now: datetime
-
-
-def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> OperationResult:
+def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> HandlerResult:
     """Open a paper book; it cannot be edited, reset or closed.
 
     Errors: `conflict` for a name that another book has, and beyond ten books; `not_found` for an
     agent that is not the caller's.
     """
-    request, owner_id, trading = ctx.request, signed_in(ctx.caller), ctx.config.trading
+    request, owner_id = ctx.request, signed_in(ctx.caller)
     name = request.name.strip()
     if not name:
         raise invalid("name", "1 to 40 characters")
@@ -173,55 +161,50 @@ def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> OperationRe
     if len(uow.paper.of_owner(owner_id)) >= MOST_BOOKS:
         why = f"{MOST_BOOKS} paper books are open, and none is ever closed."
         raise Refused(refusal("conflict", why=why))
-    book = PaperBook(
-        book=ctx.ids.short("b_"),
+    book = new_book(
+        ctx.ids,
+        ctx.now,
+        ctx.config.trading,
         owner_id=owner_id,
-        agent_id=request.agent_id,
         name=name,
+        agent_id=request.agent_id,
         start_micros=start,
-        model=Model(depth_share=trading.paper_depth_share, latency_ms=trading.paper_latency_ms),
-        created_at=ctx.now,
     )
     if not uow.paper.open(book):
         raise Refused(refusal("conflict", why="Another paper book of yours has this name."))
-    account = open_account(start)
-    return OperationResult(
-        201, _book_body(PaperBookState(book=book, account=account, marks={}, now=ctx.now))
-    )
+    return HandlerResult(_book_out(book, open_account(start), {}, ctx.now), 201)
 
 
-async def list_books(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+async def list_books(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
     """Every book of the caller."""
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
-    def read(uow: UnitOfWork) -> list[dict[str, object]]:
+    def read(uow: UnitOfWork) -> list[BookOut]:
         books = uow.paper.of_owner(owner_id)
-        return [_book_body(_book_state(uow, book, marks, now)) for book in books]
+        return [_book_out(book, uow.paper.account(book), marks, now) for book in books]
 
     books = await deps.store.read(read)
-    return OperationResult(200, wire({"books": books, "opened_total": len(books)}))
+    return HandlerResult(BooksOut(books=books, opened_total=len(books)))
 
 
-async def get_book(deps: Deps, caller: Caller, request: BookRef) -> OperationResult:
+async def get_book(deps: Deps, caller: Caller, request: BookRef) -> HandlerResult:
     """One book whole. Errors: `not_found`."""
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
-    def read(uow: UnitOfWork) -> dict[str, object]:
+    def read(uow: UnitOfWork) -> BookWhole:
         book = uow.paper.get(request.book)
         if book is None or book.owner_id != owner_id:
             raise not_found("paper book")
-        state = _book_state(uow, book, marks, now)
+        account = uow.paper.account(book)
         points = curve(*uow.paper.recent(book, MOST_POINTS))[-MOST_POINTS:]
-        return _book_body(state) | {
-            "positions": [_position(state, coin) for coin in sorted(state.account.holdings)],
-            "orders": _orders(uow, book, request.cursor, now),
-            "equity": [
-                {"at": timestamp(at), "equity_usdc": Usdc(equity), "est": True}
-                for at, equity in points
-            ],
-        }
+        return BookWhole(
+            **dict(_book_out(book, account, marks, now)),
+            positions=[_position(book, account, coin, marks) for coin in sorted(account.holdings)],
+            orders=_orders(uow, book, request.cursor, now),
+            equity=[PointOut(at=at, equity_usdc=Usdc(equity), est=True) for at, equity in points],
+        )
 
-    return OperationResult(200, wire(await deps.store.read(read)))
+    return HandlerResult(await deps.store.read(read))
 
 
 async def _marks(deps: Deps) -> Mapping[str, Decimal]:
@@ -233,85 +216,75 @@ async def _marks(deps: Deps) -> Mapping[str, Decimal]:
         return {}
 
 
-def _book_state(
-    uow: UnitOfWork, book: PaperBook, marks: Mapping[str, Decimal], now: datetime
-) -> PaperBookState:
-    return PaperBookState(book=book, account=uow.paper.account(book), marks=marks, now=now)
-
-
-def _orders(
-    uow: UnitOfWork, book: PaperBook, cursor: str | None, now: datetime
-) -> dict[str, object]:
+def _orders(uow: UnitOfWork, book: PaperBook, cursor: str | None, now: datetime) -> Page[OrderOut]:
     before = keys_of(cursor, (int, str)) if cursor else None
     rows = uow.orders.of_book(book.owner_id, book.book, before, ORDERS_A_PAGE + 1)
-    page = [order for _, order in rows[:ORDERS_A_PAGE]]
-    more = None
+    page, more = rows[:ORDERS_A_PAGE], None
     if len(rows) > ORDERS_A_PAGE:
-        created, last = rows[ORDERS_A_PAGE - 1]
+        created, last = page[-1]
         more = cursor_of(created, last.order_id)
-    return {"items": [order_json(order, now) for order in page], "next_cursor": more}
+    items = [order_json(order, now) for _, order in page]
+    return Page[OrderOut].model_validate({"items": items, "next_cursor": more})
 
 
-def _book_body(state: PaperBookState) -> dict[str, object]:
-    book, account = state.book, state.account
-    equity, open_result = account.equity(state.marks), account.unrealized(state.marks)
+def _book_out(
+    book: PaperBook, account: PaperAccount, marks: Mapping[str, Decimal], now: datetime
+) -> BookOut:
+    equity, open_result = account.equity(marks), account.unrealized(marks)
     fallen = account if equity is None else at_equity(account, equity)
-    return {
-        "book": book.book,
-        "name": book.name,
-        "agent_id": book.agent_id,
-        "network": MARKET_NETWORK,
-        "start_usdc": Usdc(book.start_micros),
-        "cash_usdc": Usdc(account.cash),
-        "equity_usdc": None if equity is None else Usdc(equity),
-        "realized_usdc": Usdc(account.realized),
-        "unrealized_usdc": None if open_result is None else Usdc(open_result),
-        "fees_usdc": Usdc(account.fees),
-        "builder_fees_usdc": Usdc(account.builder_fees),
-        "funding_usdc": Usdc(account.funding),
-        "trades": account.trades,
-        "max_drawdown_bps": fallen.drawdown_bps,
-        "created_at": timestamp(book.created_at),
-        "first_fill_at": _maybe(account.first_fill_at),
-        "gaps": [{"since": timestamp(g.since), "until": timestamp(g.until)} for g in account.gaps],
-        "model": {
-            "depth_share": format(book.model.depth_share, "f"),
-            "latency_ms": book.model.latency_ms,
-            "fee_tier": book.model.fee_tier,
-            "version": book.model.version,
-        },
-        "est": True,
-        "liquidated_at": _maybe(account.liquidated_at),
-        "as_of": timestamp(state.now),
-        "stale": equity is None,
-    }
+    model = book.model
+    return BookOut(
+        book=book.book,
+        name=book.name,
+        agent_id=book.agent_id,
+        network=MARKET_NETWORK,
+        start_usdc=Usdc(book.start_micros),
+        cash_usdc=Usdc(account.cash),
+        equity_usdc=None if equity is None else Usdc(equity),
+        realized_usdc=Usdc(account.realized),
+        unrealized_usdc=None if open_result is None else Usdc(open_result),
+        fees_usdc=Usdc(account.fees),
+        builder_fees_usdc=Usdc(account.builder_fees),
+        funding_usdc=Usdc(account.funding),
+        trades=account.trades,
+        max_drawdown_bps=fallen.drawdown_bps,
+        created_at=book.created_at,
+        first_fill_at=account.first_fill_at,
+        gaps=[GapOut.model_validate(gap) for gap in account.gaps],
+        model=ModelOut(
+            depth_share=format(model.depth_share, "f"),
+            latency_ms=model.latency_ms,
+            fee_tier=model.fee_tier,
+            version=model.version,
+        ),
+        est=True,
+        liquidated_at=account.liquidated_at,
+        as_of=now,
+        stale=equity is None,
+    )
 
 
-def _maybe(at: datetime | None) -> str | None:
-    return None if at is None else timestamp(at)
-
-
-def _position(state: PaperBookState, coin: str) -> dict[str, object]:
-    holding: PaperHolding = state.account.holdings[coin]
-    mark = state.marks.get(coin)
-    end = liquidation_px(state.account, coin, state.marks)
-    return {
-        "product": coin,
-        "mode": "paper",
-        "network": MARKET_NETWORK,
-        "book": state.book.book,
-        "side": "long" if holding.size > 0 else "short",
-        "size": format(abs(holding.size), "f"),
-        "entry_px": text(holding.entry_px),
-        "mark_px": text(mark),
-        "value_usdc": None if mark is None else str(Usdc(holding.notional(mark))),
-        "unrealized_usdc": None if mark is None else str(Usdc(holding.result(mark))),
-        "liquidation_px": text(end),
-        "margin_mode": "cross",
-        "leverage": holding.leverage,
-        "can_close": True,
-        "est": True,
-    }
+def _position(
+    book: PaperBook, account: PaperAccount, coin: str, marks: Mapping[str, Decimal]
+) -> PositionOut:
+    holding, mark = account.holdings[coin], marks.get(coin)
+    return PositionOut(
+        product=coin,
+        mode="paper",
+        network=MARKET_NETWORK,
+        book=book.book,
+        side="long" if holding.size > 0 else "short",
+        size=format(abs(holding.size), "f"),
+        entry_px=text(holding.entry_px),
+        mark_px=text(mark),
+        value_usdc=None if mark is None else str(Usdc(holding.notional(mark))),
+        unrealized_usdc=None if mark is None else str(Usdc(holding.result(mark))),
+        liquidation_px=text(liquidation_px(account, coin, marks)),
+        margin_mode="cross",
+        leverage=holding.leverage,
+        can_close=True,
+        est=True,
+    )
 
 
 _READS: Final = ("not_found",)
@@ -330,14 +303,7 @@ OPERATIONS: Final = (
         family="own account",
         statuses={201: "Opened"},
         idempotency=own_write("/wallet/own/paper/books"),
-        refusals=(
-            "conflict",
-            "not_found",
-            "invalid_number",
-            "secret_not_accepted",
-            "idempotency_key_reused",
-            "idempotency_in_flight",
-        ),
+        refusals=("conflict", "not_found", "invalid_number", *KEYED),
     ),
     Operation(
         name="own_paper_books",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -40,10 +40,7 @@ def unavailable(reason: str) -> Refused:
 async def snapshot(
     venue: Venue, coin: str, clock: Clock, priority: Priority, max_age_s: int
 ) -> OrderBook:
-    """A fresh, two-sided book; never a mid, a mark or a last price in its place.
-
-    Errors: `wallet_venue_unavailable`.
-    """
+    """A fresh, two-sided book, never another price. Errors: `wallet_venue_unavailable`."""
     try:
         cached = await venue.book(coin, priority=priority, max_age_s=max_age_s)
     except Refused as refused:
@@ -97,16 +94,13 @@ async def figures(
 
 
 async def rate_of(venue: Venue, coin: str, hour: datetime) -> Decimal | None:
-    """The rate that the venue published for an hour, None where it has not. Errors:
-    `venue_unavailable`.
-    """
+    """The rate published for an hour, None where there is none. Errors: `venue_unavailable`."""
     # What was published stays so; what is not published yet is asked again soon.
     for max_age_s in (PUBLISHED_S, RATES_S):
         cached = await venue.funding(coin, hour - _AROUND, max_age_s=max_age_s)
         for row in cached.value:
-            at = datetime.fromtimestamp(row["time"] // 1_000, UTC)
-            if row["coin"] == coin and abs(at - hour) <= _AROUND:
-                return Decimal(row["fundingRate"])
+            if row.coin == coin and abs(row.at - hour) <= _AROUND:
+                return row.rate
     return None
 
 

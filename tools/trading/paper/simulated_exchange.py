@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.ports import Clock, Ids, Venue
-from domain.refusals import Refusal, Refused, refusal
+from domain.refusals import Refused, refusal
 from domain.settings import Trading
 from domain.trading.order_gate import FieldProblem, invalid_order
 from domain.trading.orders import Order, OrderFill, is_reduce_only
@@ -17,7 +17,6 @@ from domain.trading.outcome import OrderEnd, filled_size
 from domain.trading.paper.entries import (
     FIRST_NAME,
     USUAL_START_MICROS,
-    Entry,
     Filled,
     Model,
     PaperBook,
@@ -53,20 +52,12 @@ CROSSED: Final = "crossed"
 
 
 class SimulatedExchange:
-    """The `PaperExchange` port. What it fills, it fills in one transaction with the order's own
-    end.
-    """
+    """The `PaperExchange` port; a fill and its order's end are one transaction."""
 
     def __init__(self, *, store: Store, clock: Clock, trading: Trading, wait: Pause = pause):
         self._store, self._clock, self._trading, self._wait = store, clock, trading, wait
 
     # -- books
-
-    def model(self) -> Model:
-        """The fill model of books that are opened now."""
-        return Model(
-            depth_share=self._trading.paper_depth_share, latency_ms=self._trading.paper_latency_ms
-        )
 
     def book_for(
         self,
@@ -89,15 +80,7 @@ class SimulatedExchange:
             raise Refused(invalid_order(FieldProblem(field="book", rule=rule)))
         for book in uow.paper.of_owner(owner_id):
             return book.book
-        created = PaperBook(
-            book=ids.short("b_"),
-            owner_id=owner_id,
-            agent_id=None,
-            name=FIRST_NAME,
-            start_micros=USUAL_START_MICROS,
-            model=self.model(),
-            created_at=now,
-        )
+        created = new_book(ids, now, self._trading, owner_id=owner_id, name=FIRST_NAME)
         if uow.paper.open(created):
             return created.book
         return uow.paper.of_owner(owner_id)[0].book
@@ -108,22 +91,20 @@ class SimulatedExchange:
 
     def positions(self, uow: UnitOfWork, owner_id: str) -> Sequence[PaperPosition]:
         """The open positions of a person's books; no figure of the market stands in them."""
-        positions = []
-        for book in uow.paper.of_owner(owner_id):
-            account = uow.paper.account(book)
-            for coin, holding in sorted(account.holdings.items()):
-                position = Position(
+        return [
+            PaperPosition(
+                book=book.book,
+                position=Position(
                     coin=coin,
                     size=holding.size,
                     entry_px=holding.entry_px,
-                    value=None,
-                    unrealized=None,
-                    liquidation_px=None,
                     leverage=holding.leverage,
                     cross=True,
-                )
-                positions.append(PaperPosition(book=book.book, position=position))
-        return positions
+                ),
+            )
+            for book in uow.paper.of_owner(owner_id)
+            for coin, holding in sorted(uow.paper.account(book).holdings.items())
+        ]
 
     # -- an order that arrives
 
@@ -142,26 +123,27 @@ class SimulatedExchange:
         """The time after its acceptance at which an order meets the market."""
         books = uow.paper.of_owner(owner_id) if name is None else [uow.paper.get(name)]
         first = next(iter(books), None)
-        model = self.model() if first is None else first.model
-        return timedelta(milliseconds=model.latency_ms)
+        latency_ms = self._trading.paper_latency_ms if first is None else first.model.latency_ms
+        return timedelta(milliseconds=latency_ms)
 
     def fill(
         self, uow: UnitOfWork, order: Order, market_snapshot: MarketSnapshot, now: datetime
     ) -> PaperExecution:
         """Write into the book what an order met."""
-        book, account, request = self._ready(uow, order, market_snapshot.perp)
-        others = self._others(uow, order, market_snapshot.perps)
+        market = market_snapshot
+        book, account, request = self._ready(uow, order, market.perp)
+        others = self._others(uow, order, market.perps)
         execution = _execute_on(
             uow,
-            market_snapshot.snapshot,
+            market.snapshot,
             request,
             lambda taken: execute_on_arrival(
-                account, request, market_snapshot, book.model, consumed=taken, resting=others
+                account, request, market, book.model, consumed=taken, resting=others
             ),
         )
         if execution.refused is not None:
             return PaperExecution(refused=execution.refused)
-        fills = _booked(uow, order, account, execution, market_snapshot)
+        fills = _booked(uow, order, account, execution, market)
         if fills or execution.rests:
             uow.paper.wake(book.book, now, now + timedelta(seconds=LOOK_S))
         return PaperExecution(
@@ -181,9 +163,7 @@ class SimulatedExchange:
         return book, account, self._to_paper_order(order, perp)
 
     def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
-        """The product's mark at which the order's book would be liquidated if it filled whole at
-        its limit.
-        """
+        """The mark that would liquidate the book if the order filled whole at its limit."""
         book = uow.paper.get(order.book or "")
         if book is None or perp.mark_px is None:
             return None
@@ -222,61 +202,100 @@ class SimulatedExchange:
 
     async def settle(self, venue: Venue, order: Order) -> None:
         """Look once at an order that waits, and write down what became of it."""
+        if order.status == "executing":
+            # What it met is written in one transaction with its end, so that nothing is filled.
+            lost = refusal("wallet_venue_unavailable", why="the process ended before it was filled")
+            end = OrderEnd(transition="refuse", refusal=lost, fills_complete=True)
+            await self._store.write(lambda uow: self._end(uow, order, end))
         if order.status != "resting":
-            await self._store.write(lambda uow: _given_up(uow, order, self._clock.now()))
             return
         dexes = dexes_of([order.product], self._trading.dexes)
         perps = await figures(venue, dexes, needs=order.product)
         if perps[order.product].delisted:
-            await self._store.write(lambda uow: _delisted(uow, order, self._clock.now()))
+            await self._store.write(lambda uow: self._end(uow, order, _cancel("delistedCanceled")))
             return
-        order_book = await snapshot(
-            venue, order.product, self._clock, _priority_of(is_reduce_only(order)), 1
-        )
-        market_snapshot, now = MarketSnapshot(snapshot=order_book, perps=perps), self._clock.now()
-        await self._store.write(lambda uow: self._looked(uow, order, market_snapshot, now))
+        priority = _priority_of(is_reduce_only(order))
+        seen = await snapshot(venue, order.product, self._clock, priority, 1)
+        market = MarketSnapshot(snapshot=seen, perps=perps)
+        await self._store.write(lambda uow: self._looked(uow, order, market))
 
-    def _looked(
-        self, uow: UnitOfWork, read: Order, market_snapshot: MarketSnapshot, now: datetime
-    ) -> None:
-        order = uow.orders.get(read.order_id, lock=True)
-        if order is None or order.version != read.version:
+    def _end(self, uow: UnitOfWork, read: Order, end: OrderEnd) -> None:
+        order = _unchanged(uow, read)
+        if order is not None:
+            end_order(uow, order, end, self._clock.now())
+
+    def _looked(self, uow: UnitOfWork, read: Order, market: MarketSnapshot) -> None:
+        order, now = _unchanged(uow, read), self._clock.now()
+        if order is None:
             return
-        book, account, request = self._ready(uow, order, market_snapshot.perp)
+        book, account, request = self._ready(uow, order, market.perp)
         execution = _execute_on(
             uow,
-            market_snapshot.snapshot,
+            market.snapshot,
             request,
-            lambda taken: execute_resting(
-                account, request, market_snapshot, book.model, consumed=taken
-            ),
+            lambda taken: execute_resting(account, request, market, book.model, consumed=taken),
         )
         if execution.refused is not None:
-            _taken_back(uow, order, execution.refused, now)
+            # Its account cannot bear it, or it has nothing to reduce: as the venue does.
+            code = execution.refused.kind.code
+            if code == "wallet_venue_unavailable":
+                raise Refused(execution.refused)
+            reduces = code == "wallet_no_position"
+            end = _cancel("reduceOnlyCanceled" if reduces else "marginCanceled")
+            end_order(uow, order, end, now)
             return
-        fills = _booked(uow, order, account, execution, market_snapshot)
+        fills = _booked(uow, order, account, execution, market)
         all_fills = (*order.fills, *fills)
         if not execution.rests:
-            end_order(
-                uow, order, OrderEnd(transition="fill", fills=all_fills, fills_complete=True), now
-            )
+            end = OrderEnd(transition="fill", fills=all_fills, fills_complete=True)
+            end_order(uow, order, end, now)
             return
         store_fills(uow, order, fills, now, order.seen)
-        size = filled_size(all_fills)
         still = replace(
             order,
-            filled_size=size if fills else order.filled_size,
+            filled_size=filled_size(all_fills) if fills else order.filled_size,
             avg_px=average(all_fills),
             next_check_at=now + timedelta(seconds=RESTING_S),
             tries=0,
         )
         uow.orders.save(still, order)
 
-    # -- the round
-
     async def watch(self, venue: Venue) -> int:
         """One round over books with something open."""
         return await run_paper_round(self._store, self._clock, self._trading, venue)
+
+
+def new_book(
+    ids: Ids,
+    now: datetime,
+    trading: Trading,
+    *,
+    owner_id: str,
+    name: str,
+    agent_id: str | None = None,
+    start_micros: int = USUAL_START_MICROS,
+) -> PaperBook:
+    """A book with the fill model of the moment."""
+    return PaperBook(
+        book=ids.short("b_"),
+        owner_id=owner_id,
+        agent_id=agent_id,
+        name=name,
+        start_micros=start_micros,
+        model=Model(depth_share=trading.paper_depth_share, latency_ms=trading.paper_latency_ms),
+        created_at=now,
+    )
+
+
+def _unchanged(uow: UnitOfWork, read: Order) -> Order | None:
+    """The order, locked, if it is as it was read."""
+    order = uow.orders.get(read.order_id, lock=True)
+    return order if order is not None and order.version == read.version else None
+
+
+def _cancel(word: str) -> OrderEnd:
+    """The end of an order that the venue itself would take off."""
+    return OrderEnd(transition="cancel", venue_message=word, fills_complete=True)
 
 
 def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
@@ -313,31 +332,30 @@ def _booked(
     order: Order,
     account: PaperAccount,
     execution: Execution,
-    market_snapshot: MarketSnapshot,
+    market: MarketSnapshot,
 ) -> tuple[OrderFill, ...]:
     """Append fills to the order's book."""
-    created, marks, at = [], market_snapshot.marks, market_snapshot.snapshot.at
-    entry: Entry | None = None
+    created, at = [], market.snapshot.at
     for n, fill in enumerate(execution.fills, start=len(order.fills)):
-        account = account if entry is None else apply_entry(account, entry)
         realized, coins = closes(account, fill), {*account.holdings, fill.coin}
-        known = {coin: px for coin, px in marks.items() if coin in coins}
+        known = {coin: px for coin, px in market.marks.items() if coin in coins}
         entry = uow.paper.append(order.book or "", f"{fill.order_id}:{n}", at, known, fill)
         if entry is None:
             raise LookupError(f"{fill.order_id} has a fill {n} already")
         created.append(_order_fill(fill, entry.n, at, realized))
+        account = apply_entry(account, entry)
     return tuple(created)
 
 
 def _order_fill(fill: Filled, n: int, at: datetime, realized: int | None) -> OrderFill:
     """A fill as an order shows it; its trade is named by its entry in the book."""
-    prepaid_cost = fill.fee + fill.builder_fee
+    cost = fill.fee + fill.builder_fee
     return OrderFill(
         px=fill.px,
         size=fill.size,
-        fee=_usdc(prepaid_cost),
+        fee=_usdc(cost),
         builder_fee=_usdc(fill.builder_fee),
-        closed_pnl=_usdc(0 if realized is None else realized - prepaid_cost),
+        closed_pnl=_usdc(0 if realized is None else realized - cost),
         at=at,
         tid=n,
         snapshot=fill.snapshot,
@@ -346,40 +364,3 @@ def _order_fill(fill: Filled, n: int, at: datetime, realized: int | None) -> Ord
 
 def _usdc(micros: int) -> Decimal:
     return Decimal(micros).scaleb(-6)
-
-
-def _taken_back(uow: UnitOfWork, order: Order, refused: Refusal, now: datetime) -> None:
-    """Cancel an order that its account cannot bear, or that has nothing to reduce, as the venue
-    does.
-    """
-    if refused.kind.code == "wallet_venue_unavailable":
-        raise Refused(refused)
-    reduces = refused.kind.code == "wallet_no_position"
-    word = "reduceOnlyCanceled" if reduces else "marginCanceled"
-    end_order(
-        uow, order, OrderEnd(transition="cancel", venue_message=word, fills_complete=True), now
-    )
-
-
-def _delisted(uow: UnitOfWork, read: Order, now: datetime) -> None:
-    """Cancel the orders of a delisted product, as the venue does."""
-    order = uow.orders.get(read.order_id, lock=True)
-    if order is None or order.version != read.version:
-        return
-    end_order(
-        uow,
-        order,
-        OrderEnd(transition="cancel", venue_message="delistedCanceled", fills_complete=True),
-        now,
-    )
-
-
-def _given_up(uow: UnitOfWork, read: Order, now: datetime) -> None:
-    """Reject an order whose fill never came: what it met is written in one transaction with its
-    end, so that nothing is filled.
-    """
-    order = uow.orders.get(read.order_id, lock=True)
-    if order is None or order.version != read.version or order.status != "executing":
-        return
-    lost = refusal("wallet_venue_unavailable", why="the process ended before it was filled")
-    end_order(uow, order, OrderEnd(transition="refuse", refusal=lost, fills_complete=True), now)

@@ -78,13 +78,8 @@ async def _rates(
 
 def _due(uow: UnitOfWork, now: datetime) -> list[tuple[PaperBook, datetime, Sequence[str]]]:
     """Books that are due, when each was looked at last, and what it holds."""
-    due: list[tuple[PaperBook, datetime, Sequence[str]]] = []
-    for name, checked_at in uow.paper.due(now, A_ROUND):
-        book = uow.paper.get(name)
-        if book is not None:
-            holdings = uow.paper.account(book).holdings
-            due.append((book, checked_at, list(holdings)))
-    return due
+    books = ((uow.paper.get(name), at) for name, at in uow.paper.due(now, A_ROUND))
+    return [(book, at, list(uow.paper.account(book).holdings)) for book, at in books if book]
 
 
 def _owed(since: datetime, now: datetime) -> Sequence[datetime]:
@@ -102,21 +97,17 @@ def _update_book(
     if late and now - owed[-1] < FUNDING_LATE - timedelta(seconds=LOOK_S):
         # An hour's rate is not published yet: the next round finds the book due again, and pays
         # it then. What is published is paid now, and everything else is looked at.
-        for hour in owed:
-            _fund(uow, book, hour, market, now, waits=True)
-        _settle(uow, book, market, now)
-        _end(uow, book, market, now)
-        return
-    open_still = bool(account.holdings) or waits
-    due = now + timedelta(seconds=LOOK_S) if open_still else None
-    if not uow.paper.looked(book.book, checked_at, now, due):
-        return
-    if now - checked_at > GAP and open_still:
-        _append(
-            uow, book, timestamp(checked_at), now, market, account, Gap(since=checked_at, until=now)
-        )
+        postponed = True
+    else:
+        postponed, open_still = False, bool(account.holdings) or waits
+        due = now + timedelta(seconds=LOOK_S) if open_still else None
+        if not uow.paper.looked(book.book, checked_at, now, due):
+            return
+        if now - checked_at > GAP and open_still:
+            gap = Gap(since=checked_at, until=now)
+            _append(uow, book, timestamp(checked_at), now, market, account, gap)
     for hour in owed:
-        _fund(uow, book, hour, market, now)
+        _fund(uow, book, hour, market, now, waits=postponed)
     _settle(uow, book, market, now)
     _end(uow, book, market, now)
 
@@ -138,11 +129,9 @@ def _fund(
     market: MarketFigures,
     now: datetime,
     *,
-    waits: bool = False,
+    waits: bool,
 ) -> None:
-    """One hour of every position that the book had at the hour; `waits`: what cannot be told now is
-    still asked for.
-    """
+    """One hour of each position held at the hour; `waits`: what is not published yet stays owed."""
     then = uow.paper.account_at(book, hour)
     for coin, holding in sorted(then.holdings.items()):
         perp, rate = market.perps.get(coin), market.rates.get((coin, hour))
@@ -150,10 +139,9 @@ def _fund(
             if waits:
                 continue
             # It is owed and cannot be told: said as a gap, not made up.
-            gap = Gap(since=hour, until=now)
-            _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, gap)
-            continue
-        payload = funding(coin, holding.size, hour, oracle=perp.oracle_px, rate=rate)
+            payload: EntryPayload = Gap(since=hour, until=now)
+        else:
+            payload = funding(coin, holding.size, hour, oracle=perp.oracle_px, rate=rate)
         _append(uow, book, f"{coin}@{timestamp(hour)}", now, market, then, payload)
 
 

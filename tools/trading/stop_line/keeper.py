@@ -11,14 +11,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Final
 
 import anyio
 
 from domain.mandates.mandate import Status
 from domain.refusals import Refused
-from domain.trading.stop_line import StopLineState, WorthReading, reached
+from domain.trading.stop_line import WorthReading, reached
 from domain.trading.venue_values import NETWORKS, Network
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Deps
@@ -72,7 +71,7 @@ class StopLineKeeper:
         """
         if self.deps.venues is None:
             return RoundResult(led=False)
-        if not await self._lead():
+        if not await self.deps.store.write(self.leads):
             self._looks.clear()
             return RoundResult(led=False)
         self._round += 1
@@ -96,10 +95,6 @@ class StopLineKeeper:
         """Let another process lead at once."""
         await self.deps.store.write(lambda uow: uow.work.release(*LEADER, self._holder))
 
-    async def _lead(self) -> bool:
-        """Take or keep the lease."""
-        return await self.deps.store.write(self.leads)
-
     def leads(self, uow: UnitOfWork) -> bool:
         """Whether this process leads, from this transaction on for another lease.
 
@@ -120,7 +115,7 @@ class StopLineKeeper:
         self._seen = {k: v for k, v in self._seen.items() if k in there}
 
     async def _bounded(self, one: _Id, market_snapshot: VenueSnapshot) -> bool:
-        """Keep one mandate; its trouble and its venue's silence are its own."""
+        """Keep one mandate; its trouble is its own, and its owner reads why nothing was done."""
         self._seen[one] = self._round
         try:
             with anyio.fail_after(ONE_S):
@@ -128,82 +123,74 @@ class StopLineKeeper:
         except Superseded:
             raise
         except Refused as refused:
+            reason = refused.refusal.reason.rstrip(".")
             log.warning("%s on %s: %s", *one, refused.refusal.reason)
-            await self._says(one, market_snapshot, refused.refusal.reason.rstrip("."))
         except TimeoutError:
-            log.warning("%s on %s: the venue takes too long", *one)
-            await self._says(one, market_snapshot, "the venue takes too long")
+            reason = "the venue takes too long"
+            log.warning("%s on %s: %s", *one, reason)
         except Exception:
+            reason = "of an error here, which its operator reads"
             log.exception("keeping %s on %s failed", *one)
-            await self._says(one, market_snapshot, "of an error here, which its operator reads")
-        self._looks.pop(one, None)
-        return True
-
-    async def _says(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
-        """Tell the owner of a mandate that is being closed why this tick did nothing for it."""
         try:
-            await self._note_reason(one, market_snapshot, reason)
+            await self._tell(one, market_snapshot, reason)
         except Superseded:
             raise
         except Exception:
             log.exception("telling the owner of %s on %s failed", *one)
+        self._looks.pop(one, None)
+        return True
 
-    async def _note_reason(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
-        w = await self.deps.store.read(
-            partial(load, deps=self.deps, public_id=one[0], network=one[1])
-        )
-        open_ = w is not None and w.keeping is not None and w.keeping.state == "open"
-        if w is not None and open_ and not w.switches.stop_line_dry_run:
-            await StopLineExecutor(self.deps, market_snapshot, self.leads).waits(w, reason)
+    async def _load(self, one: _Id) -> TrackedMandate | None:
+        return await self.deps.store.read(lambda uow: load(uow, self.deps, *one))
+
+    async def _tell(self, one: _Id, market_snapshot: VenueSnapshot, reason: str) -> None:
+        """Tell the owner of a mandate that is being closed."""
+        w = await self._load(one)
+        if w is None or w.keeping is None or w.keeping.state != "open":
+            return
+        if not w.switches.stop_line_dry_run:
+            await self._executor(market_snapshot, w).note("open", reason)
+
+    def _executor(self, market_snapshot: VenueSnapshot, w: TrackedMandate) -> StopLineExecutor:
+        return StopLineExecutor(self.deps, market_snapshot, self.leads, w)
 
     async def _one(self, one: _Id, market_snapshot: VenueSnapshot) -> bool:
         """Look at one mandate, and do what is due; False where there is nothing to keep."""
-        w = await self.deps.store.read(
-            partial(load, deps=self.deps, public_id=one[0], network=one[1])
-        )
+        w = await self._load(one)
         if w is None:
             return False
-        acting = StopLineExecutor(self.deps, market_snapshot, self.leads)
         if w.mandate.status is Status.STOPPED:
             if not (w.floored or w.keeping is not None):
                 return False
-            await self._pursue(acting, w)
+            await self._pursue(self._executor(market_snapshot, w))
             return True
         before = self._looks.get(one)
         now = self._looks[one] = await market_snapshot.reading(w)
         if reached(now, before) and now is not None:
-            await self._at_line(acting, w, now)
+            line = "%s on %s stands below its stop line: %s of %s micro-USDC"
+            log.warning(line, *w.id, now.worth, now.floor)
+            await self._pursue(self._executor(market_snapshot, w))
         return True
 
-    async def _at_line(
-        self, acting: StopLineExecutor, w: TrackedMandate, now: WorthReading
-    ) -> None:
-        """Two looks in a row stood below the line."""
-        log.warning(
-            "%s on %s stands below its stop line: %s of %s micro-USDC", *w.id, now.worth, now.floor
-        )
+    async def _pursue(self, acting: StopLineExecutor) -> None:
+        """Stop a mandate at its line, open an episode, and close what is held, a step a round."""
+        w = acting.w
         if w.switches.stop_line_dry_run:
-            await acting.would(w)
+            await acting.would()
         elif not w.ready:
-            await acting.warn(w)
+            await acting.warn()
+        elif w.mandate.status is Status.WORKING:
+            await acting.stop()
+            await self._pursue(acting)
         else:
-            await self._pursue(acting, await acting.stop(w))
-
-    async def _pursue(self, acting: StopLineExecutor, w: TrackedMandate) -> None:
-        """Go on with a mandate that stopped at its line, one step after another."""
-        stored = w.keeping
-        if w.switches.stop_line_dry_run:
-            await acting.would(w)
-            return
-        if not w.ready:
-            await acting.warn(w)
-            return
-        if stored is None or stored.state == "warned" or _rested(stored, w):
-            w = await acting.opened(w)
-        elif stored.state != "open":
-            return
-        await acting.steps(w)
+            if _begins(w):
+                await acting.begin_episode()
+            await acting.steps()
 
 
-def _rested(stored: StopLineState, w: TrackedMandate) -> bool:
+def _begins(w: TrackedMandate) -> bool:
+    """Whether the next episode is due."""
+    stored = w.keeping
+    if stored is None or stored.state == "warned":
+        return True
     return stored.state == "blocked" and stored.again_at is not None and w.now >= stored.again_at

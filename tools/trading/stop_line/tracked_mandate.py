@@ -16,20 +16,10 @@ from domain.rules.stop_line import vault_worth
 from domain.rules.valuation import floor_now
 from domain.rules.venue_exposure import at_venue
 from domain.settings import Switches
+from domain.trading import stop_line as rules
 from domain.trading.indices import dex_of
 from domain.trading.orders import Order
 from domain.trading.pricing import NoPrice, Quote, quote_of
-from domain.trading.stop_line import (
-    OwnPosition,
-    StopLineState,
-    StopLineView,
-    WorthReading,
-    closable,
-    delays_reading,
-    may_stand,
-    own_positions,
-    result_micros,
-)
 from domain.trading.venue_account import AgentKey, Link, usable
 from domain.trading.venue_values import VENUE, DexAccount, Network, Perp
 from storage.unit_of_work import UnitOfWork
@@ -64,7 +54,7 @@ class TrackedMandate:
     mandate: Mandate
     link: Link
     key: AgentKey | None
-    keeping: StopLineState | None
+    keeping: rules.StopLineState | None
     orders: tuple[Order, ...]
     snapshot: MandateSnapshot
     now: datetime
@@ -81,14 +71,17 @@ class TrackedMandate:
         return usable(self.key, None, self.now)
 
     @property
+    def episode(self) -> int:
+        """The number of this attempt to close."""
+        return 1 if self.keeping is None else self.keeping.episode
+
+    @property
     def coins(self) -> frozenset[str]:
-        """The products that its terms name; of an entry that names every one, those that its
-        orders are in.
-        """
-        name = coins_of(self.mandate)
-        if not names_every(self.mandate):
-            return name
-        return name | {o.product for o in self.orders}
+        """The products that its terms name; where they name every one, those of its orders too."""
+        targets = self.mandate.allowed_targets
+        entries = [t.symbols for t in targets if t.kind == "venue" and t.venue == VENUE]
+        named = frozenset(symbol for symbols in entries for symbol in symbols)
+        return named if all(entries) else named | {o.product for o in self.orders}
 
     @property
     def floored(self) -> bool:
@@ -97,34 +90,12 @@ class TrackedMandate:
         return stopped is not None and stopped.reason == FLOOR
 
 
-def coins_of(mandate: Mandate) -> frozenset[str]:
-    """The products of the venue that a mandate's terms name."""
-    return frozenset(
-        symbol
-        for target in mandate.allowed_targets
-        if target.kind == "venue" and target.venue == VENUE
-        for symbol in target.symbols
-    )
-
-
-def names_every(mandate: Mandate) -> bool:
-    """Whether an entry of the venue names no product, and so every one of them."""
-    return any(
-        t.kind == "venue" and t.venue == VENUE and not t.symbols for t in mandate.allowed_targets
-    )
-
-
 def load(uow: UnitOfWork, deps: Deps, public_id: str, network: Network) -> TrackedMandate | None:
     """The recorded state; None for a mandate that the keeper has nothing to do with (00.9)."""
     mandate = uow.mandates.get(public_id)
-    if (
-        mandate is None
-        or mandate.on_floor != "close"
-        or mandate.signed is None
-        or not at_venue(mandate)
-    ):
+    if mandate is None or mandate.on_floor != "close" or mandate.signed is None:
         return None
-    if mandate.status not in (Status.WORKING, Status.STOPPED):
+    if mandate.status not in (Status.WORKING, Status.STOPPED) or not at_venue(mandate):
         return None
     link = uow.venue.link_of(mandate.owner_id, network)
     if link is None:
@@ -164,10 +135,7 @@ class VenueSnapshot:
         self.venue: Venue = venue_of(deps, network)
 
     async def accounts(self, wallet: str, dexes: set[str]) -> list[DexAccount] | None:
-        """An account on each dex, read now; None where an answer is not fresh.
-
-        Errors: `venue_unavailable`.
-        """
+        """An account on each dex, read now; None where one is not fresh."""
         accounts = []
         for dex in sorted(dexes):
             self.meter.add(ACCOUNT)
@@ -194,39 +162,29 @@ class VenueSnapshot:
 
     # -- what a decision rests on
 
-    async def reading(self, w: TrackedMandate) -> WorthReading | None:
-        """The worth of a mandate now, its vault and its account at the venue together; None where
-        any part of that is not known. Errors: `venue_unavailable`.
-        """
+    async def reading(self, w: TrackedMandate) -> rules.WorthReading | None:
+        """The worth of a mandate, vault and venue together; None where a part is not known."""
         vault = vault_worth(w.snapshot)
-        if vault is None or any(delays_reading(o, w.now) for o in w.orders):
+        if vault is None or any(rules.delays_reading(o, w.now) for o in w.orders):
             return None
         own = {
-            coin: position
-            for coin, position in own_positions(w.orders).items()
-            if position != OwnPosition()
+            c: at for c, at in rules.own_positions(w.orders).items() if at != rules.OwnPosition()
         }
         if not own:
             return None
         accounts = await self.accounts(w.link.wallet, {dex_of(coin) for coin in own})
         if accounts is None:
             return None
-        marks = await self._marks(own, accounts)
-        result = result_micros(own, marks)
+        result = rules.result_micros(own, await self._marks(own, accounts))
         if result is None:
             return None
-        return WorthReading(
-            at=min(a.at for a in accounts),
-            worth=vault + result,
-            floor=floor_now(w.snapshot).micros,
-        )
+        at, floor = min(a.at for a in accounts), floor_now(w.snapshot).micros
+        return rules.WorthReading(at=at, worth=vault + result, floor=floor)
 
     async def _marks(
-        self, own: dict[str, OwnPosition], accounts: list[DexAccount]
+        self, own: dict[str, rules.OwnPosition], accounts: list[DexAccount]
     ) -> dict[str, Decimal]:
-        """The worth of one unit of each position: by the account itself, else by the venue's mark
-        price.
-        """
+        """The worth of one unit of each position: by the account, else by the mark price."""
         marks = {
             p.coin: p.value / abs(p.size)
             for account in accounts
@@ -242,10 +200,7 @@ class VenueSnapshot:
         return marks
 
     async def positions_of(self, w: TrackedMandate) -> dict[str, Decimal] | None:
-        """The account's positions in the mandate's products; None where it cannot be seen.
-
-        Errors: `venue_unavailable`.
-        """
+        """The account's positions in the mandate's products; None where one is not fresh."""
         scope = self._deps.config.trading.keeper_scope
         coins = w.coins if scope == "all" else w.coins & {o.product for o in w.orders}
         accounts = await self.accounts(w.link.wallet, {dex_of(coin) for coin in coins})
@@ -259,15 +214,15 @@ class VenueSnapshot:
         episode: int,
         open_: Collection[str] | None,
         positions: Mapping[str, Decimal] | None,
-    ) -> StopLineView:
+    ) -> rules.StopLineView:
         """The inputs of the next move, with the market of each position that is to be closed. A
         market that does not answer delays its own product alone.
         """
-        scope, own = self._deps.config.trading.keeper_scope, own_positions(w.orders)
+        scope, own = self._deps.config.trading.keeper_scope, rules.own_positions(w.orders)
         markets: dict[str, Perp] = {}
         quotes: dict[str, Quote | NoPrice] = {}
         for coin, size in sorted((positions or {}).items()):
-            if not closable(size, own.get(coin, OwnPosition()).size, scope):
+            if not rules.closable(size, own.get(coin, rules.OwnPosition()).size, scope):
                 continue
             try:
                 perp = await self.perp(coin)
@@ -275,7 +230,7 @@ class VenueSnapshot:
                     markets[coin], quotes[coin] = perp, await self.quote(coin)
             except Refused as refused:
                 quotes[coin] = NoPrice(outage_reason(refused))
-        return StopLineView(
+        return rules.StopLineView(
             now=w.now,
             episode=episode,
             scope=scope,
@@ -288,10 +243,8 @@ class VenueSnapshot:
         )
 
     async def open(self, w: TrackedMandate) -> frozenset[str] | None:
-        """The cloids that stand open, None where the venue does not say; asked only where an order
-        of the mandate may.
-        """
-        dexes = {dex_of(o.product) for o in w.orders if may_stand(o, w.now)}
+        """The cloids that stand open where an order may, None where the venue does not say."""
+        dexes = {dex_of(o.product) for o in w.orders if rules.may_stand(o, w.now)}
         cloids: set[str] = set()
         try:
             for dex in sorted(dexes):
