@@ -56,13 +56,6 @@ class Scale(NamedTuple):
         return range(-(-self.low // step) * step, self.high + 1, step)
 
 
-def around(amounts: Sequence[int], *, bottom: int, top: int) -> Scale:
-    """A scale with some room above and below; amounts in micro-USDC."""
-    low, high = min(amounts), max(amounts)
-    room = max((high - low) * 12 // 100, MICROS)
-    return Scale(low - room, high + room, bottom, top)
-
-
 def tenths(value: int) -> str:
     """A coordinate as SVG takes it."""
     lead, (whole, rest) = "-" if value < 0 else "", divmod(abs(value), 10)
@@ -79,7 +72,9 @@ def _drawn(points: Sequence[Point], day_cap: int, ident: str, width: int, height
     """The chart in one size; `left` to `base` tell a script where it is."""
     right, foot = width * 10 - RIGHT, height * 10 - FOOT
     base, bars_top, end = foot - BARS - 100, foot - BARS + 120, points[-1]
-    scale = around([a for p in points for a in (p.worth, p.put_in, p.floor)], bottom=base, top=TOP)
+    amounts = [a for p in points for a in (p.worth, p.put_in, p.floor)]
+    room = max((max(amounts) - min(amounts)) * 12 // 100, MICROS)
+    scale = Scale(min(amounts) - room, max(amounts) + room, base, TOP)
     across = [LEFT + (right - LEFT) * i // (len(points) - 1) for i in range(len(points))]
     floor = _stairs(across, [scale.at(p.floor) for p in points])
     spots = zip(across, points, strict=True)

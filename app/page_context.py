@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, final
 
 from aiohttp import web
 from multidict import MultiDict
@@ -18,7 +18,6 @@ from app.templates import render
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Deps, Operation
 
-THEMES: Final = ("light", "dark")
 # Entries of the menu, each with the beginnings of its pages, and the pages that stand elsewhere.
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "/app/mandates": (),
@@ -33,6 +32,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 OF_MANDATES: Final = (session_guard.HOME, "/app/start", "/app/statement")
 
 
+@final
 class OperationRefused(Exception):
     """A refusal that a page does not handle; the screens answer it with the refusal page."""
 
@@ -151,7 +151,7 @@ class PageRequest:
             csrf=session_guard.form_token(self.token) if self.token else "",
             chain_id=chain_id,
             chain_name=self.chain_name(chain_id),
-            theme=theme if theme in THEMES else "",
+            theme=theme if theme in ("light", "dark") else "",
             demo=self.demo,
             form_key=self.deps.ids.short("f_"),
         )
@@ -162,14 +162,17 @@ class PageRequest:
         view: Any,
         *,
         status: int = 200,
+        refused: OperationRefused | None = None,
         chain_id: int | None = None,
         asks: Sequence[str] = (),
     ) -> web.Response:
-        """Render the page; 304 where the browser has this version.
+        """Render the page; 304 where the browser has this version. `refused`: what the page shows a
+        refusal of, whose status it has.
 
         A page depends on its view and its frame alone, so that their text is its version and an
         unchanged page is not rendered again. `asks`: other origins that its script calls.
         """
+        status = status if refused is None else refused.status
         shell = self.shell(chain_id)
         identity = f"{BUILD} {template} {shell!r} {view!r}".encode()
         tag = f'"{hashlib.blake2b(identity, digest_size=10).hexdigest()}"'
@@ -208,8 +211,9 @@ class PageRoute:
 
 def whole_number(typed: str | None, most_digits: int = 16) -> int | None:
     """A whole number as it was typed; None for what is none."""
-    is_one = typed is not None and typed.isascii() and typed.isdigit() and len(typed) <= most_digits
-    return int(typed) if typed is not None and is_one else None
+    if typed is None or not typed.isascii() or not typed.isdigit() or len(typed) > most_digits:
+        return None
+    return int(typed)
 
 
 def text(body: str, content_type: str) -> web.Response:

@@ -14,7 +14,7 @@ from app import assets
 from app.fragments import FragmentCache
 from app.replies import Record
 from app.translated import TranslatedEnvironment
-from app.words import addresses, clauses, hall, money, policy, status, times, untrusted_text
+from app.words import addresses, clauses, money, policy, status, times, untrusted_text
 from app.words.text import word
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
@@ -62,8 +62,8 @@ ENV.filters.update(
     plain=untrusted_text.plain,
     policy_field=partial(word, table=policy.FIELDS),
     policy_side=policy.side,
-    hall_status=partial(word, table=hall.STATUS),
-    rank_need=partial(word, table=hall.NEEDS),
+    hall_status=partial(word, table=status.IN_HALL),
+    rank_need=partial(word, table=status.NEEDS),
     mandate_pill=status.pill,
     allowed_calls=clauses.allowed_calls,
     inactive=clauses.inactive,

@@ -31,27 +31,30 @@ def _checks(amount: str, limits: Json, is_listed: bool) -> Iterator[Record]:
     allowed, today = limits["allowed"], limits["used"]["per_day"]
     cap, day = allowed["per_action"]["value"], allowed["per_day"]["value"]
     micros = money.micros_of(amount)
-    fits = micros <= money.micros_of(cap)
-    text = (
-        _("Within the per-action limit of {cap} (clause 2)")
-        if fits
-        else _("Above the per-action limit of {cap} (clause 2)")
+    yield _check(
+        micros <= money.micros_of(cap),
+        _("Within the per-action limit of {cap} (clause 2)"),
+        _("Above the per-action limit of {cap} (clause 2)"),
+        cap=money.sentence_amount(cap),
     )
-    yield Record(ok=fits, text=text.format(cap=money.sentence_amount(cap)))
     left = money.micros_of(day) - sum(money.micros_of(today[n]) for n in ("value", "reserved"))
-    if micros <= left:
-        text = _("Leaves {left} of today’s {day} (clause 3)")
-        sentence = text.format(left=money.digits(left - micros), day=money.sentence_amount(day))
-    else:
-        text = _("Today has only {left} left (clause 3): the vault would refuse it until 00:00 UTC")
-        sentence = text.format(left=money.digits(max(0, left)))
-    yield Record(ok=micros <= left, text=sentence)
-    yield Record(
-        ok=is_listed,
-        text=_("The call is on your list (clause 5)")
-        if is_listed
-        else _("The call is not on your list (clause 5)"),
+    fits = micros <= left
+    yield _check(
+        fits,
+        _("Leaves {left} of today’s {day} (clause 3)"),
+        _("Today has only {left} left (clause 3): the vault would refuse it until 00:00 UTC"),
+        left=money.digits(left - micros if fits else max(0, left)),
+        day=money.sentence_amount(day),
     )
+    yield _check(
+        is_listed,
+        _("The call is on your list (clause 5)"),
+        _("The call is not on your list (clause 5)"),
+    )
+
+
+def _check(ok: bool, holds: str, fails: str, **amounts: str) -> Record:
+    return Record(ok=ok, text=(holds if ok else fails).format(**amounts))
 
 
 def view(item: Json, read: Json, now: datetime) -> Record:

@@ -69,14 +69,8 @@ ACTS: Final[Mapping[str, Record]] = {
         _("No USDC may leave the vault in this transaction; the vault sees to that."),
     ),
 }
-PATHS: Final[Mapping[str, str]] = {
-    "pause": "pause",
-    "resume": "resume",
-    "stop": "stop",
-    "record": "record-value",
-    "withdraw": "withdraw",
-}
-"""The page of each action that its own path names."""
+PATHS: Final[Mapping[str, str]] = {kind: kind for kind in ACTS} | {"record": "record-value"}
+"""The page of each action."""
 LEAVING: Final[Mapping[str, str]] = {
     "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
     "unwind": _("Close this position: what comes back stays in your vault."),
@@ -188,6 +182,7 @@ PAGES: Final = (
     *(
         PageRoute("GET", f"/app/mandates/{{id}}/{path}", _action_page(kind))
         for kind, path in PATHS.items()
+        if kind != "unwind"
     ),
     PageRoute("GET", "/app/mandates/{id}/leave", show_leave),
     PageRoute("GET", "/app/mandates/{id}/unwind", show_unwind),

@@ -39,14 +39,20 @@ SAID: Final[Mapping[str, str]] = {
 }
 
 
-async def show_agents(visit: PageRequest) -> web.Response:
-    """The owner's agents, and a form for one more."""
-    return visit.show("agents.html", await _agents_view(visit))
-
-
-async def _agents_view(visit: PageRequest) -> Record:
+async def show_agents(
+    visit: PageRequest, refused: OperationRefused | None = None, new: Record | None = None
+) -> web.Response:
+    """The owner's agents, and a form for one more: what was refused stays in it."""
     page = await visit.run("owner_agents", cursor=visit.query("cursor"))
-    return Record(page, new=None, problem=None, name="", address="")
+    typed = visit.form if refused else {}
+    view = Record(
+        page,
+        new=new,
+        problem=refusals.view(refused and refused.block),
+        name=typed.get("name", "").strip(),
+        address=typed.get("address", "").strip(),
+    )
+    return visit.show("agents.html", view, refused=refused)
 
 
 async def register(visit: PageRequest) -> web.Response:
@@ -55,11 +61,8 @@ async def register(visit: PageRequest) -> web.Response:
     try:
         made = await visit.run_once("owner_agent_register", name=name, address=address)
     except OperationRefused as refused:
-        problem = refusals.view(refused.block)
-        typed = Record(await _agents_view(visit), problem=problem, name=name, address=address or "")
-        return visit.show("agents.html", typed, status=refused.status)
-    key = _new_key(visit, made["agent_id"], made, name)
-    return visit.show("agents.html", Record(await _agents_view(visit), new=key))
+        return await show_agents(visit, refused)
+    return await show_agents(visit, new=_new_key(visit, made["agent_id"], made, name))
 
 
 def _new_key(visit: PageRequest, agent_id: str, raw: Json, name: str) -> Record:
@@ -72,23 +75,22 @@ def _new_key(visit: PageRequest, agent_id: str, raw: Json, name: str) -> Record:
     return Record(agent_id=agent_id, name=name, key=raw["key"], snippet=snippet)
 
 
-async def show_agent(visit: PageRequest) -> web.Response:
-    """One agent."""
-    return visit.show("agent.html", await _agent_view(visit))
-
-
-async def _agent_view(visit: PageRequest) -> Record:
+async def show_agent(
+    visit: PageRequest, refused: OperationRefused | None = None, made: Json | None = None
+) -> web.Response:
+    """One agent. After a refusal what was typed stays; `made`: a key, which is shown once."""
     agent_id = visit.path_part("agent")
     feed = await visit.run("agent_activity", agent_id=agent_id, cursor=visit.query("cursor"))
     agent = await _row(visit, agent_id)
     policy = await visit.run("agent_policy", agent_id=agent_id)
     balances = await visit.run("agent_balances", agent_id=agent_id)
     offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
-    values = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
-    return Record(
+    stored = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
+    values: Mapping[str, str] = visit.form if refused else stored
+    view = Record(
         agent=agent,
         status=TAKES[agent["accepts_mandates"]],
-        accepts=policy["accepts_mandates"],
+        accepts="accepts_mandates" in visit.form if refused else policy["accepts_mandates"],
         changes=policy["changes"],
         numbers=_settings(NUMBERS, values),
         texts=_settings(JSON_FIELDS, values),
@@ -96,9 +98,10 @@ async def _agent_view(visit: PageRequest) -> Record:
         offers=offers["items"],
         feed=tuple(map(_feed_entry, feed["items"])),
         older=feed["next_cursor"],
-        new=None,
-        problem=None,
+        new=made and _new_key(visit, agent_id, made, agent["name"]),
+        problem=refusals.view(refused and refused.block),
     )
+    return visit.show("agent.html", view, refused=refused)
 
 
 async def _row(visit: PageRequest, agent_id: str) -> Json:
@@ -118,8 +121,7 @@ def _typed(name: str, value: Any) -> str:
     """A value of the policy as it is typed."""
     if value is None:
         return ""
-    whole = isinstance(value, str | int) and name in NUMBERS
-    return str(value) if whole else json.dumps(value, ensure_ascii=False)
+    return str(value) if name in NUMBERS else json.dumps(value, ensure_ascii=False)
 
 
 def _settings(names: Iterable[str], values: Mapping[str, str]) -> tuple[Record, ...]:
@@ -152,14 +154,11 @@ def _feed_entry(item: Json) -> Record:
 
 async def add_key(visit: PageRequest) -> web.Response:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
-    agent_id = visit.path_part("agent")
     try:
-        made = await visit.run_once("owner_agent_key_add", agent_id=agent_id)
+        made = await visit.run_once("owner_agent_key_add", agent_id=visit.path_part("agent"))
     except OperationRefused as refused:
-        return await _show_refusal(visit, refused)
-    view = await _agent_view(visit)
-    key = _new_key(visit, agent_id, made, view["agent"]["name"])
-    return visit.show("agent.html", Record(view, new=key))
+        return await show_agent(visit, refused)
+    return await show_agent(visit, made=made)
 
 
 async def revoke_key(visit: PageRequest) -> web.Response:
@@ -174,18 +173,6 @@ async def write_policy(visit: PageRequest) -> web.Response:
     agent_id = visit.path_part("agent")
     await visit.run("owner_agent_policy_put", agent_id=agent_id, **dict(_fields(visit)))
     return visit.go(f"/app/agents/{agent_id}#policy")
-
-
-async def _show_refusal(visit: PageRequest, refused: OperationRefused) -> web.Response:
-    """The console after a refusal: what was typed stays."""
-    view = Record(
-        await _agent_view(visit),
-        numbers=_settings(NUMBERS, visit.form),
-        texts=_settings(JSON_FIELDS, visit.form),
-        accepts="accepts_mandates" in visit.form,
-        problem=refusals.view(refused.block),
-    )
-    return visit.show("agent.html", view, status=refused.status)
 
 
 def _fields(visit: PageRequest) -> Iterator[tuple[str, object]]:
@@ -220,5 +207,5 @@ PAGES: Final = (
     PageRoute("GET", "/app/agents/{agent}", show_agent),
     PageRoute("POST", "/app/agents/{agent}/keys", add_key),
     PageRoute("POST", "/app/agents/{agent}/keys/{key}/revoke", revoke_key),
-    PageRoute("POST", "/app/agents/{agent}/policy", write_policy, refused=_show_refusal),
+    PageRoute("POST", "/app/agents/{agent}/policy", write_policy, refused=show_agent),
 )

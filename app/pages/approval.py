@@ -18,21 +18,17 @@ from domain.rules.rule_table import BY_REFUSAL
 PARTS: Final = "mandate,progress,limits,clauses"
 
 
-async def show_approval(visit: PageRequest) -> web.Response:
+async def show_approval(
+    visit: PageRequest, refused: OperationRefused | None = None
+) -> web.Response:
     """One held action, looked at again as things stand now."""
-    return await _show(visit)
-
-
-async def _show(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     public_id, approval_id = visit.path_part("id"), visit.path_part("approval")
     read = await visit.run("mandate_get", public_id=public_id, parts=PARTS)
     fresh = await visit.run("mandate_approval", public_id=public_id, approval_id=approval_id)
     view = _view(fresh, read, visit.now)
     if refused is not None:
         view = Record(view, note=visit.field("note") or "", **_answer(refused.block, public_id))
-    status = 200 if refused is None else refused.status
-    chain_id = read["mandate"]["chain_id"]
-    return visit.show("approval.html", view, status=status, chain_id=chain_id)
+    return visit.show("approval.html", view, refused=refused, chain_id=read["mandate"]["chain_id"])
 
 
 def _answer(block: Json, public_id: str) -> Record:
@@ -118,5 +114,5 @@ async def decide(visit: PageRequest) -> web.Response:
 HERE: Final = "/app/mandates/{id}/approvals/{approval}"
 PAGES: Final = (
     PageRoute("GET", HERE, show_approval),
-    PageRoute("POST", HERE, decide, refused=_show),
+    PageRoute("POST", HERE, decide, refused=show_approval),
 )

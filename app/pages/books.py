@@ -9,7 +9,7 @@ from aiohttp import web
 
 from app.components import refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute
-from app.pages.order import order_title
+from app.pages.order import agent_names, order_title
 from app.replies import Json, Record
 from app.words import money
 from app.words.orders import STATUS
@@ -19,21 +19,19 @@ HERE: Final = "/app/books"
 POINTS_SHOWN: Final = 60
 
 
-async def show_books(visit: PageRequest) -> web.Response:
-    """Every book, and how many were ever opened."""
-    return visit.show("books.html", await _view(visit))
-
-
-async def _view(visit: PageRequest) -> Record:
-    """All books; `name` and `start` are what was typed."""
+async def show_books(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
+    """Every book, and how many were ever opened; what was refused stays in the form."""
     agents = await visit.run("owner_agents", limit=200)
     raw = await visit.run("own_paper_books")
-    books = tuple(_book(b, _names(agents)) for b in raw["books"])
-    return Record(raw, books=books, agents=agents["items"], problem=None, name="", start="")
-
-
-def _names(agents: Json) -> dict[str, str]:
-    return {a["agent_id"]: a["name"] for a in agents["items"]}
+    view = Record(
+        raw,
+        books=tuple(_book(b, agent_names(agents)) for b in raw["books"]),
+        agents=agents["items"],
+        problem=refusal.view(refused and refused.block),
+        name=visit.field("name") or "",
+        start=visit.field("start_usdc") or "",
+    )
+    return visit.show("books.html", view, refused=refused)
 
 
 def _book(raw: Json, names: Mapping[str, str]) -> Record:
@@ -57,13 +55,6 @@ async def open_book(visit: PageRequest) -> web.Response:
     return visit.go(f"{HERE}/{response['book']}")
 
 
-async def _show_refused(visit: PageRequest, refused: OperationRefused) -> web.Response:
-    name, start = visit.field("name") or "", visit.field("start_usdc") or ""
-    problem = refusal.view(refused.block)
-    view = Record(await _view(visit), problem=problem, name=name, start=start)
-    return visit.show("books.html", view, status=refused.status)
-
-
 async def show_book(visit: PageRequest) -> web.Response:
     """One book with its positions, orders and worth."""
     book, cursor = visit.path_part("book"), visit.query("cursor")
@@ -71,7 +62,9 @@ async def show_book(visit: PageRequest) -> web.Response:
     agents = await visit.run("owner_agents", limit=200)
     placed = tuple(map(_placed_order, raw["orders"]["items"]))
     points = raw["equity"][-POINTS_SHOWN:]
-    return visit.show("book.html", Record(_book(raw, _names(agents)), placed=placed, points=points))
+    return visit.show(
+        "book.html", Record(_book(raw, agent_names(agents)), placed=placed, points=points)
+    )
 
 
 def _placed_order(row: Json) -> Record:
@@ -81,6 +74,6 @@ def _placed_order(row: Json) -> Record:
 
 PAGES: Final = (
     PageRoute("GET", HERE, show_books),
-    PageRoute("POST", HERE, open_book, refused=_show_refused),
+    PageRoute("POST", HERE, open_book, refused=show_books),
     PageRoute("GET", f"{HERE}/{{book}}", show_book),
 )

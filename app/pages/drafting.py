@@ -35,14 +35,9 @@ TERMS: Final[Mapping[str, str]] = {
 }
 # The field of the form behind a term.
 FIELDS: Final[Mapping[str, str]] = {
-    "budget_usdc": "budget_usdc",
-    "per_tx_cap_usdc": "per_tx_cap_usdc",
-    "daily_cap_usdc": "daily_cap_usdc",
-    "approval_above_usdc": "approval_above_usdc",
+    **{name: name for name in ("budget_usdc", *AMOUNTS, "horizon_days", "on_floor")},
     "stop_floor_bps": "stop_floor",
     "payout_rule": "share",
-    "horizon_days": "horizon_days",
-    "on_floor": "on_floor",
     "allowed_targets": "market",
 }
 UNREAD: Final = Record(understood=(), assumed=(), unclear=(), unrelated=())
@@ -60,13 +55,13 @@ def _show_empty(
     visit: PageRequest, refused: OperationRefused | None = None, *, note: str = "", agent: str
 ) -> web.Response:
     """The first page: a sentence; `agent`: whom it is for, where that is known already."""
-    problem = refusal.view(refused.block) if refused else None
+    problem = refusal.view(refused and refused.block)
     view = Record(public_id=None, note=note, agent=agent, problem=problem)
-    return visit.show("start.html", view, status=refused.status if refused else 200)
+    return visit.show("start.html", view, refused=refused)
 
 
 async def _show_draft(
-    visit: PageRequest, draft: str, refused: Json | None = None, status: int = 200
+    visit: PageRequest, draft: str, refused: OperationRefused | None = None
 ) -> web.Response:
     read = await visit.run("mandate_get", public_id=draft)
     m = read["mandate"]
@@ -77,8 +72,11 @@ async def _show_draft(
     own = await visit.run("owner_agents", limit=200)
     hall = await visit.run("hall_list", accepting=True)
     typed_now = {n: visit.form.get(n, "") for n in TYPED} if refused is not None else None
-    view = draft_view(read, note, markets, own, hall, refused=refused, typed_now=typed_now)
-    return visit.show("start.html", view, status=status, chain_id=m["chain_id"])
+    view = Record(
+        draft_view(read, note, markets, own, hall, typed_now),
+        problem=refusal.view(refused and refused.block, draft),
+    )
+    return visit.show("start.html", view, refused=refused, chain_id=m["chain_id"])
 
 
 def draft_view(
@@ -87,8 +85,6 @@ def draft_view(
     markets: Json,
     own: Json,
     hall: Json,
-    *,
-    refused: Json | None = None,
     typed_now: Mapping[str, str] | None = None,
 ) -> Record:
     """`read` of mandate_get, `note` of mandate_draft over the draft's own purpose; `typed_now` what
@@ -119,7 +115,6 @@ def draft_view(
         clauses=read["clauses"],
         exposure=None if still else read["exposure"],
         ready=(m["agent_id"] is not None or m["open_board"]) and not m["needs_review"],
-        problem=refusal.view(refused, m["public_id"]),
     )
 
 
@@ -259,9 +254,10 @@ async def store_draft(visit: PageRequest) -> web.Response:
         fields = _typed_terms(visit, read["mandate"])
         await visit.run("owner_mandate_correct", public_id=draft, **fields)
     except OperationRefused as refused:
-        return await _show_draft(visit, draft, refused.block, refused.status)
+        return await _show_draft(visit, draft, refused)
     except Refused as wrong:
-        return await _show_draft(visit, draft, wrong.refusal.as_json(visit.caller.role), 400)
+        block = wrong.refusal.as_json(visit.caller.role)
+        return await _show_draft(visit, draft, OperationRefused(400, block))
     if (fields["agent_id"] or fields["open_board"]) and visit.field("then") == "review":
         return visit.go(f"/app/mandates/{draft}/review")
     return visit.go(f"/app/start?draft={draft}")

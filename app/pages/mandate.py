@@ -39,7 +39,6 @@ SOURCES: Final[Mapping[str, str]] = {
 }
 MANDATE: Final = ("public_id", "agent_id", "agent_name", "purpose", "signed_at", "ends_at")
 AGREED: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
-LIVE: Final = ("worth_est", "committed", "floor_now")
 LEAVING: Final = ("leave_now_est", "exit_cost_est", "agent_fee_reserved")
 EXPOSURE: Final = ("before_pause", "today", "ever", "until")
 
@@ -174,7 +173,7 @@ def _figures(read: Json, rows: Sequence[Json]) -> Record:
     result = money.less(p["worth_est"], p["committed"])
     away = money.less(p["worth_est"], p["floor_now"])
     return Record(
-        pick(p, *LIVE, *LEAVING),
+        pick(p, "worth_est", "committed", "floor_now", *LEAVING),
         kind="live",
         source=SOURCES.get(p["worth_source"], _("estimate")),
         result=result,
@@ -245,29 +244,22 @@ def limit_meters(limits: Json, *, open_: bool) -> tuple[Record, ...]:
     note = _("clause 2")
     if allowed["per_action"]["set_by"] == "policy":
         note = _("clause 2, held tighter by the agent’s policy")
-    today = meters.view(
-        _("Today"),
-        used["per_day"]["value"],
-        allowed["per_day"]["value"],
-        _("clause 3 · resets at 00:00 UTC"),
-        reserved=used["per_day"]["reserved"],
+    # What was gained and taken out is no money put in.
+    put_in = max(used["budget"]["value"], "0.000000", key=Decimal)
+
+    def bar(title: str, spent: str, name: str, note: str) -> Record:
+        return meters.view(title, spent, allowed[name]["value"], note, warns=False)
+
+    standing = (
+        bar(_("Largest action so far"), used["per_action"]["value"], "per_action", note),
+        bar(_("Budget put in"), put_in, "budget", _("clause 1")),
     )
-    largest = meters.view(
-        _("Largest action so far"),
-        used["per_action"]["value"],
-        allowed["per_action"]["value"],
-        note,
-        warns=False,
-    )
-    budget = meters.view(
-        _("Budget put in"),
-        # What was gained and taken out is no money put in.
-        max(used["budget"]["value"], "0.000000", key=Decimal),
-        allowed["budget"]["value"],
-        _("clause 1"),
-        warns=False,
-    )
-    return (today, largest, budget) if open_ else (largest, budget)
+    if not open_:
+        return standing
+    day, reset = used["per_day"], _("clause 3 · resets at 00:00 UTC")
+    cap = allowed["per_day"]["value"]
+    today = meters.view(_("Today"), day["value"], cap, reset, reserved=day["reserved"])
+    return today, *standing
 
 
 PAGES: Final = (PageRoute("GET", "/app/mandates/{id}", show_mandate),)

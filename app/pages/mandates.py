@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Final
 
 from aiohttp import web
@@ -26,19 +25,17 @@ async def show_mandates(visit: PageRequest) -> web.Response:
     approvals = await visit.run(
         "owner_approvals", status="pending", cursor=visit.query("waiting"), limit=A_PAGE
     )
-    pending = (*_asked(approvals, visit.now), *_to_do(rows))
-    view = Record(rows, pending=pending, more=approvals["next_cursor"])
-    return visit.show("mandates.html", view)
-
-
-def _asked(approvals: Json, now: datetime) -> Iterator[Record]:
-    for item in approvals["items"]:
-        yield Record(
+    asked = (
+        Record(
             agent=agent_of(item),
             asks=item["approve_amount_usdc"],
             href=asks.page_of(item),
-            ends=times.distance(item["expires_at"], now),
+            ends=times.distance(item["expires_at"], visit.now),
         )
+        for item in approvals["items"]
+    )
+    view = Record(rows, pending=(*asked, *_to_do(rows)), more=approvals["next_cursor"])
+    return visit.show("mandates.html", view)
 
 
 def draft_page(mandate: Json) -> str:

@@ -20,17 +20,17 @@ from domain.refusals import Refused, refusal
 HERE: Final = "/app/notices"
 
 
-async def show_notices(visit: PageRequest) -> web.Response:
-    """The notices page: open notices, this browser's settings for them, and the webhooks."""
-    return visit.show("notices.html", await _view(visit))
-
-
-async def _view(visit: PageRequest) -> Record:
+async def show_notices(
+    visit: PageRequest, refused: OperationRefused | None = None, new: Record | None = None
+) -> web.Response:
+    """The notices page: open notices, this browser's settings for them, and the webhooks. After a
+    refusal what was typed stays; `new`: a secret, which is shown once.
+    """
     orders = [await visit.run(name) for name in ("order_pending", "order_under_way")]
     approvals = await visit.run("owner_approvals", status="pending", limit=200)
     mandates = await visit.run("mandate_list")
     hooks = await visit.run("owner_webhooks")
-    return Record(
+    view = Record(
         now=(
             *_asks(approvals["items"]),
             *_orders(row for page in orders for row in page["orders"]),
@@ -39,11 +39,12 @@ async def _view(visit: PageRequest) -> Record:
         more=approvals["next_cursor"] is not None or mandates["next_cursor"] is not None,
         sends=visit.deps.webhooks is not None,
         hooks=tuple(map(_webhook, hooks["items"])),
-        kinds=_kinds(()),
-        url="",
-        new=None,
-        problem=None,
+        kinds=_kinds(visit.form.getall("events", []) if refused else ()),
+        url=(visit.field("url") or "") if refused else "",
+        new=new,
+        problem=refusals.view(refused and refused.block),
     )
+    return visit.show("notices.html", view, refused=refused)
 
 
 def _open(id: str, announcement: str, href: str, agent: Record | None = None) -> Record:
@@ -90,18 +91,12 @@ async def create(visit: PageRequest) -> web.Response:
     try:
         made = await visit.run_once("owner_webhook_create", url=url, events=events)
     except OperationRefused as refused:
-        problem = refusals.view(refused.block)
-        view = Record(await _view(visit), problem=problem, url=url, kinds=_kinds(events))
-        return visit.show("notices.html", view, status=refused.status)
-    return visit.show("notices.html", Record(await _view(visit), new=made))
+        return await show_notices(visit, refused)
+    return await show_notices(visit, new=made)
 
 
-async def show_webhook(visit: PageRequest) -> web.Response:
-    """One webhook with its deliveries."""
-    return await _show_webhook(visit)
-
-
-async def _show_webhook(visit: PageRequest, new: Record | None = None) -> web.Response:
+async def show_webhook(visit: PageRequest, new: Record | None = None) -> web.Response:
+    """One webhook with its deliveries; `new`: its secret, which is shown once."""
     webhook_id, cursor = visit.path_part("hook"), visit.query("cursor")
     hooks = await visit.run("owner_webhooks")
     hook = next((h for h in hooks["items"] if h["webhook_id"] == webhook_id), None)
@@ -128,7 +123,7 @@ async def rotate(visit: PageRequest) -> web.Response:
     """The next secret, on this answer and nowhere else; the one before signs too for a day."""
     webhook_id = visit.path_part("hook")
     new = await visit.run_once("owner_webhook_rotate", webhook_id=webhook_id)
-    return await _show_webhook(visit, new)
+    return await show_webhook(visit, new)
 
 
 async def remove(visit: PageRequest) -> web.Response:

@@ -34,13 +34,16 @@ def maker(order: Json, names: Mapping[str, str]) -> Record | None:
     return with_name(by["id"], names) if by["kind"] == "agent" else None
 
 
+def agent_names(agents: Json) -> dict[str, str]:
+    """The names of agents by id; `agents` of owner_agents."""
+    return {a["agent_id"]: a["name"] for a in agents["items"]}
+
+
 async def names_of(visit: PageRequest) -> Mapping[str, str]:
     """The owner's names of agents and paper books, by id."""
     agents = await visit.run("owner_agents", limit=200)
     books = await visit.run("own_paper_books")
-    return {a["agent_id"]: a["name"] for a in agents["items"]} | {
-        b["book"]: b["name"] for b in books["books"]
-    }
+    return agent_names(agents) | {b["book"]: b["name"] for b in books["books"]}
 
 
 def view(order: Json, names: Mapping[str, str]) -> Record:
@@ -68,18 +71,12 @@ def view(order: Json, names: Mapping[str, str]) -> Record:
     )
 
 
-async def show_order(visit: PageRequest) -> web.Response:
+async def show_order(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     """One order as it stands."""
-    return await _show(visit)
-
-
-async def _show(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     row = await visit.run("order_get", order_id=visit.path_part("order"))
     shown = view(row, await names_of(visit))
-    if refused is None:
-        return visit.show("order.html", shown)
-    problem = refusal.view(refused.block)
-    return visit.show("order.html", Record(shown, problem=problem), status=refused.status)
+    problem = refusal.view(refused and refused.block)
+    return visit.show("order.html", Record(shown, problem=problem), refused=refused)
 
 
 async def reopen_order(visit: PageRequest) -> web.Response:
@@ -87,7 +84,7 @@ async def reopen_order(visit: PageRequest) -> web.Response:
     try:
         response = await visit.run("order_open", order_id=visit.path_part("order"))
     except OperationRefused as refused:
-        return await _show(visit, refused)
+        return await show_order(visit, refused)
     return await show_prepared(visit, response, "execute")
 
 
@@ -136,7 +133,7 @@ async def sign_order(visit: PageRequest) -> web.Response:
         )
     except OperationRefused as refused:
         if refused.code != "wallet_outcome_unknown":
-            return await _show(visit, refused)
+            return await show_order(visit, refused)
     return visit.go(f"{HERE}/{order_id}")
 
 
@@ -156,7 +153,7 @@ async def cancel_order(visit: PageRequest) -> web.Response:
     try:
         response = await visit.run("order_cancel", order_id=visit.path_part("order"))
     except OperationRefused as refused:
-        return await _show(visit, refused)
+        return await show_order(visit, refused)
     if response["to_sign"] is None:
         return visit.go(f"{HERE}/{visit.path_part('order')}")
     until = timestamp(datetime.fromtimestamp(response["to_sign"]["expires_after"] / 1000, UTC))
@@ -167,6 +164,6 @@ PAGES: Final = (
     PageRoute("GET", f"{HERE}/{{order}}", show_order),
     PageRoute("POST", f"{HERE}/{{order}}/open", reopen_order),
     PageRoute("POST", f"{HERE}/{{order}}/sign", sign_order),
-    PageRoute("POST", f"{HERE}/{{order}}/record", record_order, refused=_show),
+    PageRoute("POST", f"{HERE}/{{order}}/record", record_order, refused=show_order),
     PageRoute("POST", f"{HERE}/{{order}}/cancel", cancel_order),
 )

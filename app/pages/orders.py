@@ -58,7 +58,7 @@ def orders_view(
     own_paper_books and owner_agents.
     """
     book_names = {b["book"]: b["name"] for b in books["books"]}
-    names = {a["agent_id"]: a["name"] for a in agents["items"]}
+    names = order.agent_names(agents)
     day, live = me["used_today"]["per_day"], account["live"]
     return Record(
         ticket=ticket(me, products, book_names),
@@ -128,7 +128,7 @@ async def _show_refused(
     if "order" in detail:
         return visit.go(f"{HERE}/{detail['order']['order_id']}")
     view = with_refusal(await _view(visit), refused.block, typed)
-    return visit.show("orders.html", view, status=refused.status)
+    return visit.show("orders.html", view, refused=refused)
 
 
 def with_refusal(view: Record, block: Json, typed: Mapping[str, str] | None = None) -> Record:

@@ -41,10 +41,9 @@ NO_ROUTES: Final = Record(items=(), destination=Record(chain=0, address=None), l
 
 async def show_hall(visit: PageRequest) -> web.Response:
     """The Hall, sorted by one fact."""
-    sort, accepting = visit.query("sort") or "days_live", visit.query("accepting") == "1"
-    page = await visit.run(
-        "hall_list", sort=sort, accepting=accepting, cursor=visit.query("cursor")
-    )
+    sort, cursor = visit.query("sort") or "days_live", visit.query("cursor")
+    accepting = visit.query("accepting") == "1"
+    page = await visit.run("hall_list", sort=sort, accepting=accepting, cursor=cursor)
     return visit.show("hall.html", Record(page, sort=sort, accepting=accepting))
 
 

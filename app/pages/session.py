@@ -44,18 +44,13 @@ SHUT: Final = "The door for new agents is shut here at present; the operator ope
 
 
 async def home(visit: PageRequest) -> web.Response:
-    """The owner's mandates; for visitors the front page."""
-    if _reads_text(visit.request):
+    """The owner's mandates; for visitors the front page, as text where no page is asked for."""
+    accepted = visit.request.headers.get("Accept", "")
+    if "text/plain" in accepted and "text/html" not in accepted:
         return await front_text(visit)
     if visit.caller is not ANONYMOUS:
         return await mandates.show_mandates(visit)
     return visit.show("front.html", await visit.run("hall_proof"))
-
-
-def _reads_text(request: web.Request) -> bool:
-    """True for a client that asks for text and for no page."""
-    accepted = request.headers.get("Accept", "")
-    return "text/plain" in accepted and "text/html" not in accepted
 
 
 async def front_text(visit: PageRequest) -> web.Response:
@@ -92,10 +87,9 @@ def show_signing_in(
         ended=ended,
         sent=sent,
         unsafe=not (session_guard.is_secure(base_url) or local),
-        problem=refusal.view(refused.block) if refused else None,
+        problem=refusal.view(refused and refused.block),
     )
-    status = refused.status if refused else 401 if sent else 200
-    return visit.show("sign_in.html", view, status=status)
+    return visit.show("sign_in.html", view, status=401 if sent else 200, refused=refused)
 
 
 async def show_sign_in(visit: PageRequest) -> web.Response:

@@ -20,12 +20,8 @@ PARTS: Final = "mandate,progress"
 ASKING: Final = 6
 
 
-async def show_review(visit: PageRequest) -> web.Response:
+async def show_review(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     """The terms; a mandate that is signed shows the same, without the button."""
-    return await _show_review(visit)
-
-
-async def _show_review(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     public_id = visit.path_part("id")
     read = await visit.run("mandate_get", public_id=public_id, parts=PARTS)
     terms = await visit.run("owner_terms", public_id=public_id)
@@ -43,10 +39,9 @@ async def _show_review(visit: PageRequest, refused: OperationRefused | None = No
             items=markets["params"]["items"],
             public_id=public_id,
         ),
-        problem=refusal.view(refused.block, public_id) if refused else None,
+        problem=refusal.view(refused and refused.block, public_id),
     )
-    status = refused.status if refused else 200
-    return visit.show("review.html", view, status=status, chain_id=m["chain_id"])
+    return visit.show("review.html", view, refused=refused, chain_id=m["chain_id"])
 
 
 def _unpromised(clauses: tuple[Json, ...]) -> Iterator[str]:
@@ -62,7 +57,7 @@ def _lines(typed: Json, clauses: tuple[Json, ...]) -> Iterator[Record]:
     """The signed values in their order: each as the wallet shows it, and what it means."""
     for field in typed["types"]["MandateTerms"]:
         name, raw = field["name"], str(typed["message"][field["name"]])
-        meaning, kind = FIELDS.get(name, ("", "text"))
+        meaning, kind, _label = FIELDS.get(name, ("", "text", ""))
         yield Record(
             name=name,
             raw=raw,
@@ -96,6 +91,6 @@ async def cancel(visit: PageRequest) -> web.Response:
 PAGES: Final = (
     PageRoute("GET", "/app/mandates/{id}/review", show_review),
     PageRoute("GET", "/app/mandates/{id}/terms.json", typed_data),
-    PageRoute("POST", "/app/mandates/{id}/sign", sign, refused=_show_review),
+    PageRoute("POST", "/app/mandates/{id}/sign", sign, refused=show_review),
     PageRoute("POST", "/app/mandates/{id}/cancel", cancel),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from aiohttp import web
@@ -43,11 +43,6 @@ async def show_all(visit: PageRequest) -> web.Response:
     return visit.show("statements.html", Record(raw, week=_week(raw["period"], visit.now)))
 
 
-def _name(day: date) -> str:
-    year, week, _weekday = day.isocalendar()
-    return f"{year}-W{week:02d}"
-
-
 def _week(period: Json, now: datetime) -> Record:
     """A week in UTC, from Monday to Sunday, and its neighbours; `later` is None where that week has
     not begun.
@@ -58,8 +53,8 @@ def _week(period: Json, now: datetime) -> Record:
         name=period["week"],
         first=f"{monday.day} {monday:%b %Y}",
         last=f"{last.day} {last:%b %Y}",
-        earlier=_name(monday - timedelta(days=7)),
-        later=_name(until) if until <= now else None,
+        earlier=f"{monday - timedelta(days=7):%G-W%V}",
+        later=f"{until:%G-W%V}" if until <= now else None,
     )
 
 

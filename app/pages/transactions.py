@@ -15,21 +15,8 @@ from app.replies import Json, Record
 from app.words.status import Pill
 from app.words.text import _
 
-KINDS: Final[Mapping[str, str]] = {
-    "fund": "deposit",
-    "pause": "pause",
-    "resume": "resume",
-    "stop": "stop",
-    "record": "record",
-    "withdraw": "withdraw",
-    "unwind": "unwind",
-}
-PATHS: Final[Mapping[str, str]] = {
-    "create": "create",
-    "fund": "fund",
-    "unwind": "unwind",
-    **acting.PATHS,
-}
+KINDS: Final[Mapping[str, str]] = {kind: kind for kind in acting.ACTS} | {"fund": "deposit"}
+PATHS: Final[Mapping[str, str]] = {"create": "create", "fund": "fund", **acting.PATHS}
 """The page on which an action starts over."""
 OUTCOMES: Final[Mapping[str, tuple[Pill, str]]] = {
     "reverted": (

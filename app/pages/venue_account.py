@@ -44,21 +44,10 @@ def json_of(visit: PageRequest, name: str) -> Any:
         return None
 
 
-async def show_account(visit: PageRequest) -> web.Response:
+async def show_account(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
     """The venue account page: linked wallets and approved keys."""
-    return await _show(visit)
-
-
-async def _show(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
-    view = await _view(visit)
-    if refused is None:
-        return _answer(visit, view)
-    view = Record(view, problem=refusals.view(refused.block))
-    return _answer(visit, view, refused.status)
-
-
-def _answer(visit: PageRequest, view: Record, status: int = 200) -> web.Response:
-    return visit.show("own.html", view, status=status, asks=(view["block"]["venue"],))
+    view = Record(await _view(visit), problem=refusals.view(refused and refused.block))
+    return visit.show("own.html", view, refused=refused, asks=(view["block"]["venue"],))
 
 
 async def _view(visit: PageRequest) -> Record:
@@ -84,7 +73,6 @@ async def _view(visit: PageRequest) -> Record:
             address=None,
         ),
         challenge=None,
-        problem=None,
     )
 
 
@@ -108,11 +96,12 @@ async def challenge(visit: PageRequest) -> web.Response:
             "own_link_challenge", address=address, terms_sha256=visit.field("terms") or ""
         )
     except OperationRefused as refused:
-        return await _show(visit, refused)
+        return await show_account(visit, refused)
     view, checked = await _view(visit), visit.deps.chains.address(address)
     block = Record(view["block"], address=checked, network=response["network"])
     created = Record(response, address=checked)
-    return _answer(visit, Record(view, challenge=created, block=block), 201)
+    view = Record(view, challenge=created, block=block, problem=None)
+    return visit.show("own.html", view, status=201, asks=(block["venue"],))
 
 
 async def link(visit: PageRequest) -> web.Response:
@@ -176,9 +165,9 @@ async def fee(visit: PageRequest) -> web.Response:
 PAGES: Final = (
     PageRoute("GET", HERE, show_account),
     PageRoute("POST", f"{HERE}/challenge", challenge),
-    PageRoute("POST", f"{HERE}/link", link, refused=_show),
-    PageRoute("POST", f"{HERE}/enable", enable, refused=_show),
-    PageRoute("POST", f"{HERE}/revoke", revoke, refused=_show),
-    PageRoute("POST", f"{HERE}/verify", verify, refused=_show),
-    PageRoute("POST", f"{HERE}/builder-fee", fee, refused=_show),
+    PageRoute("POST", f"{HERE}/link", link, refused=show_account),
+    PageRoute("POST", f"{HERE}/enable", enable, refused=show_account),
+    PageRoute("POST", f"{HERE}/revoke", revoke, refused=show_account),
+    PageRoute("POST", f"{HERE}/verify", verify, refused=show_account),
+    PageRoute("POST", f"{HERE}/builder-fee", fee, refused=show_account),
 )

@@ -35,31 +35,11 @@ SHOWN: Final[Mapping[Kind, tuple[str, Mapping[str, object]]]] = {
     "hash": ("raw", {}),
     "nonce": ("raw", {}),
 }
-LABELS: Final[Mapping[str, str]] = {
-    "publicId": "Mandate",
-    "owner": "Owner",
-    "agent": "Agent; 0: any",
-    "budgetUsdc": "Budget",
-    "perTxCap": "Most in an action",
-    "dailyCap": "Most in a UTC day",
-    "stopFloor": "Stop line",
-    "stopFloorBps": "Stop line, loss",
-    "horizonDays": "How long",
-    "endsAt": "Ends",
-    "agentFeeBps": "Share of the gain",
-    "approvalAbove": "Asks above; 0: no",
-    "onFloor": "At the stop line",
-    "allowedTargetsHash": "Allowed calls",
-    "guardTargetsHash": "Other places",
-    "issuedAt": "Made at",
-    "nonce": "Number",
-}
-"""A device's line is short: at most 20 characters."""
 
 
-def _field(name: str, kind: Kind) -> dict[str, object]:
+def _field(name: str, kind: Kind, label: str) -> dict[str, object]:
     format_, params = SHOWN[kind]
-    field: dict[str, object] = {"path": name, "label": LABELS[name], "format": format_}
+    field: dict[str, object] = {"path": name, "label": label, "format": format_}
     return field | ({"params": dict(params)} if params else {})
 
 
@@ -89,7 +69,7 @@ def descriptor(factories: Iterable[tuple[int, str]] = ()) -> dict[str, object]:
             "formats": {
                 "MandateTerms": {
                     "intent": INTENT,
-                    "fields": [_field(name, kind) for name, (_, kind) in FIELDS.items()],
+                    "fields": [_field(n, kind, label) for n, (_, kind, label) in FIELDS.items()],
                     "required": list(FIELDS),
                 }
             }

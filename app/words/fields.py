@@ -13,25 +13,34 @@ from domain.times import format_minute
 
 Kind = Literal["text", "address", "usdc", "asked", "bps", "days", "time", "floor", "hash", "nonce"]
 
-FIELDS: Final[Mapping[str, tuple[str, Kind]]] = {
-    "publicId": (_("This mandate"), "text"),
-    "owner": (_("You"), "address"),
-    "agent": (_("The agent’s wallet; all zeros: the one that accepts it"), "address"),
-    "budgetUsdc": (_("Budget"), "usdc"),
-    "perTxCap": (_("Most in one action"), "usdc"),
-    "dailyCap": (_("Most in a UTC day"), "usdc"),
-    "stopFloor": (_("Stop line"), "usdc"),
-    "stopFloorBps": (_("Stop line, as a loss of the budget"), "bps"),
-    "horizonDays": (_("How long"), "days"),
-    "endsAt": (_("Ends, exclusive"), "time"),
-    "agentFeeBps": (_("The agent’s share of the gain"), "bps"),
-    "approvalAbove": (_("Asks you above"), "asked"),
-    "onFloor": (_("At the stop line"), "floor"),
-    "allowedTargetsHash": (_("Fingerprint of the contract calls in clause 5"), "hash"),
-    "guardTargetsHash": (_("Fingerprint of the other entries in clause 5"), "hash"),
-    "issuedAt": (_("Terms made at"), "time"),
-    "nonce": (_("Makes these terms unlike all others"), "nonce"),
+FIELDS: Final[Mapping[str, tuple[str, Kind, str]]] = {
+    "publicId": (_("This mandate"), "text", "Mandate"),
+    "owner": (_("You"), "address", "Owner"),
+    "agent": (
+        _("The agent’s wallet; all zeros: the one that accepts it"),
+        "address",
+        "Agent; 0: any",
+    ),
+    "budgetUsdc": (_("Budget"), "usdc", "Budget"),
+    "perTxCap": (_("Most in one action"), "usdc", "Most in an action"),
+    "dailyCap": (_("Most in a UTC day"), "usdc", "Most in a UTC day"),
+    "stopFloor": (_("Stop line"), "usdc", "Stop line"),
+    "stopFloorBps": (_("Stop line, as a loss of the budget"), "bps", "Stop line, loss"),
+    "horizonDays": (_("How long"), "days", "How long"),
+    "endsAt": (_("Ends, exclusive"), "time", "Ends"),
+    "agentFeeBps": (_("The agent’s share of the gain"), "bps", "Share of the gain"),
+    "approvalAbove": (_("Asks you above"), "asked", "Asks above; 0: no"),
+    "onFloor": (_("At the stop line"), "floor", "At the stop line"),
+    "allowedTargetsHash": (
+        _("Fingerprint of the contract calls in clause 5"),
+        "hash",
+        "Allowed calls",
+    ),
+    "guardTargetsHash": (_("Fingerprint of the other entries in clause 5"), "hash", "Other places"),
+    "issuedAt": (_("Terms made at"), "time", "Made at"),
+    "nonce": (_("Makes these terms unlike all others"), "nonce", "Number"),
 }
+"""(its meaning, its kind, its label on a device, whose line is short: at most 20 characters)."""
 
 
 def plain_value(kind: Kind, raw: str) -> str:

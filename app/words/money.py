@@ -4,6 +4,7 @@ costs and worst cases away from it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -27,7 +28,12 @@ def digits(micros: int) -> str:
     return f"{units:,}.{decimals}"
 
 
-def _to_display(value: str | None, micros: int, *, sign: bool = False) -> Markup:
+def _display(
+    value: str | None, rounded: Callable[[int], int] = int, *, sign: bool = False
+) -> Markup:
+    if value is None:
+        return UNKNOWN
+    micros = rounded(_read(value))
     lead = "−" if micros < 0 else "+" if sign and micros else ""
     return _SHOWN % (value, value, lead + digits(micros))
 
@@ -38,37 +44,35 @@ def _read(value: str) -> int:
 
 
 def _towards_zero(micros: int) -> int:
-    cut = abs(micros) // CENT * CENT
-    return -cut if micros < 0 else cut
+    return micros // CENT * CENT if micros > 0 else -(-micros // CENT) * CENT
 
 
 def _away_from_zero(micros: int) -> int:
-    raised = -(-abs(micros) // CENT) * CENT
-    return -raised if micros < 0 else raised
+    return -(-micros // CENT) * CENT if micros > 0 else micros // CENT * CENT
 
 
 @lru_cache(KEPT)
 def exact(value: str | None) -> Markup:
     """A fact; null is "not known yet", never 0."""
-    return UNKNOWN if value is None else _to_display(value, _read(value))
+    return _display(value)
 
 
 @lru_cache(KEPT)
 def est(value: str | None) -> Markup:
     """An estimate."""
-    return UNKNOWN if value is None else _to_display(value, _towards_zero(_read(value)))
+    return _display(value, _towards_zero)
 
 
 @lru_cache(KEPT)
 def worst(value: str | None) -> Markup:
     """A cost, or what could be lost."""
-    return UNKNOWN if value is None else _to_display(value, _away_from_zero(_read(value)))
+    return _display(value, _away_from_zero)
 
 
 @lru_cache(KEPT)
 def gain(value: str | None) -> Markup:
     """An estimated gain or loss, with its sign."""
-    return UNKNOWN if value is None else _to_display(value, _towards_zero(_read(value)), sign=True)
+    return _display(value, _towards_zero, sign=True)
 
 
 def sentence_amount(value: str) -> str:

@@ -11,11 +11,10 @@ from markupsafe import Markup, escape
 from app.words.text import _
 from app.words.times import moment
 
-SENTENCES: Final[Mapping[str, str]] = {
+ALONE: Final[Mapping[str, str]] = {
     "terms_expired": _(
         "These terms are older than a day. Open them again; the values stay, the dates move."
     ),
-    "conflict": _("It changed meanwhile. This is how it stands now."),
     "not_found": _("There is no such page, or it is not yours to see."),
     "unauthenticated": _("Your session has ended. Sign in again."),
     "method_not_allowed": _(
@@ -31,39 +30,13 @@ SENTENCES: Final[Mapping[str, str]] = {
     "owner_declined": _("You declined this action."),
     "approval_expired": _("This request has lapsed. Nothing was spent; the agent may ask again."),
     "body_too_large": _("That is more than this form takes."),
-    "secret_not_accepted": _(
-        "That looks like a key or a password. It was not stored. Never enter one here."
-    ),
     "tx_pending": _("The network has not settled this transaction yet. Do not send it again."),
-    "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
     "agent_not_accepting": _("This agent takes no mandates at present. Choose another."),
     "mandate_signed": _("These terms are signed. They cannot be changed any more."),
-    "draft_unclear": _(
-        "Some of the sentence could be read in two ways. Fill in those fields yourself first."
-    ),
-    "not_configured": _("This service is not set up for that yet. Its operator has to act."),
-    "wallet_rate_limited": _(
-        "Too many orders in a short time. That stops a loop; wait, then go on."
-    ),
-    "wallet_invalid_order": _("The order cannot be taken as it is written. Nothing was sent."),
-    "wallet_live_off": _("Live orders are switched off here. Paper orders and closes work."),
     "wallet_not_allowlisted": _(
         "You are not on the operator’s list of those who trade live. Paper orders work."
     ),
-    "wallet_mode_changed": _(
-        "It changed between paper and live while this page was open. Nothing was sent. Look which "
-        "one is shown now, and decide again."
-    ),
-    "wallet_not_ready": _("Your account cannot trade live yet. Nothing was sent."),
-    "wallet_over_cap": _("That is above a limit. Nothing was sent."),
-    "wallet_limit_raise": _("Limits only fall here; only the operator can raise one."),
     "wallet_no_position": _("There is nothing to close by that much. Nothing was sent."),
-    "wallet_signature_invalid": _(
-        "The signature does not fit this order, or its time is up. Nothing was sent. Prepare it "
-        "again."
-    ),
-    "wallet_venue_rejected": _("The venue refused it. Nothing was traded."),
-    "wallet_venue_unavailable": _("The venue does not answer. Nothing was sent."),
     "wallet_outcome_unknown": _(
         "It was sent, and the venue has not said what became of it. Do not send it again."
     ),
@@ -73,6 +46,37 @@ SENTENCES: Final[Mapping[str, str]] = {
     ),
     "idempotency_in_flight": _("This form is being worked on already. Nothing is sent twice."),
 }
+# An owner is told how it stands too where the sentence of the registry says more than ours.
+BESIDE_REASON: Final[Mapping[str, str]] = {
+    "conflict": _("It changed meanwhile. This is how it stands now."),
+    "secret_not_accepted": _(
+        "That looks like a key or a password. It was not stored. Never enter one here."
+    ),
+    "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
+    "draft_unclear": _(
+        "Some of the sentence could be read in two ways. Fill in those fields yourself first."
+    ),
+    "not_configured": _("This service is not set up for that yet. Its operator has to act."),
+    "wallet_rate_limited": _(
+        "Too many orders in a short time. That stops a loop; wait, then go on."
+    ),
+    "wallet_invalid_order": _("The order cannot be taken as it is written. Nothing was sent."),
+    "wallet_live_off": _("Live orders are switched off here. Paper orders and closes work."),
+    "wallet_mode_changed": _(
+        "It changed between paper and live while this page was open. Nothing was sent. Look which "
+        "one is shown now, and decide again."
+    ),
+    "wallet_not_ready": _("Your account cannot trade live yet. Nothing was sent."),
+    "wallet_over_cap": _("That is above a limit. Nothing was sent."),
+    "wallet_limit_raise": _("Limits only fall here; only the operator can raise one."),
+    "wallet_signature_invalid": _(
+        "The signature does not fit this order, or its time is up. Nothing was sent. Prepare it "
+        "again."
+    ),
+    "wallet_venue_rejected": _("The venue refused it. Nothing was traded."),
+    "wallet_venue_unavailable": _("The venue does not answer. Nothing was sent."),
+}
+SENTENCES: Final[Mapping[str, str]] = {**ALONE, **BESIDE_REASON}
 TITLES: Final[Mapping[str, str]] = {
     "not_found": _("Not here"),
     "rate_limited": _("Too much at once"),
@@ -82,26 +86,6 @@ TITLES: Final[Mapping[str, str]] = {
     "forbidden": _("Not from this page"),
 }
 ELSE: Final = _("That was not done")
-# An owner is told how it stands too where the sentence of the registry says more than ours.
-_WITH_REASON: Final = frozenset(
-    {
-        "conflict",
-        "withdraw_locked",
-        "draft_unclear",
-        "not_configured",
-        "secret_not_accepted",
-        "wallet_rate_limited",
-        "wallet_invalid_order",
-        "wallet_live_off",
-        "wallet_mode_changed",
-        "wallet_not_ready",
-        "wallet_over_cap",
-        "wallet_limit_raise",
-        "wallet_signature_invalid",
-        "wallet_venue_rejected",
-        "wallet_venue_unavailable",
-    }
-)
 WHO: Final[Mapping[str, str]] = {
     "owner": _("You can fix this."),
     "agent": _("The agent has to fix this."),
@@ -128,4 +112,4 @@ def sentences(code: str, reason: str) -> tuple[Markup, ...]:
     own = SENTENCES.get(code)
     if own is None:
         return (dated(reason),)
-    return (escape(own), dated(reason)) if code in _WITH_REASON else (escape(own),)
+    return (escape(own), dated(reason)) if code in BESIDE_REASON else (escape(own),)

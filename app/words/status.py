@@ -1,4 +1,4 @@
-"""Status of a mandate, an approval, a market and a delivery, in a word or two."""
+"""Status of a mandate, an approval, a market, a delivery and an agent, in a word or two."""
 
 from __future__ import annotations
 
@@ -41,6 +41,22 @@ DELIVERIES: Final[Mapping[str, Pill]] = {
     "delivered": Pill("good", _("Delivered")),
     "dead": Pill("bad", _("Given up")),
 }
+NEEDS: Final[Mapping[str, str]] = {
+    "days_live": _("days live"),
+    "trades_measured": _("measured actions"),
+    "funded_mandates": _("funded mandates"),
+    "foreign_capital_usdc": _("USDC of other people"),
+}
+"""A condition of the ranking."""
+IN_HALL: Final[Mapping[str, str]] = {
+    "signed": _("signed"),
+    "working": _("working"),
+    "stopped": _("stopped"),
+    "settled": _("settled"),
+    "cancelled": _("cancelled"),
+    "draft": _("draft"),
+}
+"""The status of a mandate that an agent works under."""
 
 
 def pill(read: Json) -> Pill:

@@ -14,13 +14,8 @@ KEPT: Final = 4_096  # times that were shown: a record's are shown again and aga
 _TIME: Final = Markup('<time datetime="%s" data-local="%s" title="%s">%s</time>')
 
 
-def read(iso: str) -> datetime:
-    """A time of the wire."""
-    return datetime.fromisoformat(iso)
-
-
 def _element(iso: str, kind: str, text: str) -> Markup:
-    stamp = f"{read(iso):%Y-%m-%d %H:%M} UTC"
+    stamp = f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M} UTC"
     return _TIME % (iso, kind, stamp, text)
 
 
@@ -29,7 +24,7 @@ def day(iso: str | None) -> Markup:
     """The day of a time."""
     if iso is None:
         return Markup("")
-    at = read(iso)
+    at = datetime.fromisoformat(iso)
     return _element(iso, "date", f"{at.day} {at:%b %Y}")
 
 
@@ -38,19 +33,23 @@ def moment(iso: str | None) -> Markup:
     """Day and minute."""
     if iso is None:
         return Markup("")
-    at = read(iso)
+    at = datetime.fromisoformat(iso)
     return _element(iso, "moment", f"{at.day} {at:%b}, {at:%H:%M} UTC")
 
 
 @lru_cache(KEPT)
 def clock(iso: str | None) -> Markup:
     """The minute of a time that is near."""
-    return Markup("") if iso is None else _element(iso, "clock", f"{read(iso):%H:%M} UTC")
+    return (
+        Markup("")
+        if iso is None
+        else _element(iso, "clock", f"{datetime.fromisoformat(iso):%H:%M} UTC")
+    )
 
 
 def distance(iso: str, now: datetime) -> str:
     """The distance of a time from now, in its largest unit."""
-    away = read(iso) - now
+    away = datetime.fromisoformat(iso) - now
     future, s = away > timedelta(0), abs(int(away.total_seconds()))
     units = ((60, 1, "s"), (3_600, 60, "min"), (172_800, 3_600, "h"))
     amount = next((f"{s // unit_s} {unit}" for below, unit_s, unit in units if s < below), None)
