@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from domain.times import Timestamp
+from domain.trading.modes import TradingSurface
+from domain.trading.order_caps import OrderLimits
 
 Kind = Literal["allowlist", "switch", "limits"]
 # Switches that decide whether real orders are placed (trading 00.1).
@@ -28,3 +30,28 @@ class LimitChange:
     changed_at: Timestamp
     changed_by: str
     why: str | None = None
+
+
+def limits_change(
+    user_id: str,
+    surface: TradingSurface,
+    was: OrderLimits,
+    to: OrderLimits,
+    now: Timestamp,
+    *,
+    by: str | None = None,
+    why: str | None = None,
+) -> LimitChange:
+    """A change of a person's own limits on a surface; by that person where `by` names nobody."""
+    pairs = {
+        "per_order_usdc": (was.per_order, to.per_order),
+        "per_day_usdc": (was.per_day, to.per_day),
+    }
+    return LimitChange(
+        what="limits",
+        subject=f"{user_id}:{surface}",
+        changes={n: {"from": str(a), "to": str(b)} for n, (a, b) in pairs.items() if a != b},
+        changed_at=now,
+        changed_by=by or user_id,
+        why=why,
+    )

@@ -23,6 +23,11 @@ def live_network(switches: Switches) -> Network:
     return "mainnet" if switches.venue_mainnet else "testnet"
 
 
+def live_here(switches: Switches) -> bool:
+    """Whether orders can be live at all on the network whose products are shown."""
+    return switches.venue_mainnet and (switches.live_terminal or switches.live_door)
+
+
 def allowlist(text: str) -> tuple[str, ...]:
     """The items of a trade allowlist, in lower case.
 

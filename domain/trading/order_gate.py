@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Final, Literal
 
 from domain.next_steps import NextStep
 from domain.refusals import Refusal, refusal
 from domain.settings import Switches
 from domain.trading.modes import Mode, TradingSurface, effective_mode
-from domain.trading.order_caps import CapCheck
+from domain.trading.order_caps import CapCheck, OrderLimits
 
 Step = Literal["link", "enable", "fund", "builder_fee"]
 # The state of the position to close; `none`: there is no position that the close would reduce by
@@ -46,37 +47,12 @@ class TooMany:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """The step that an account lacks to trade live."""
-
-    step: Step
-    detail: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Raise:
-    """A requested limit above the current one."""
-
-    field: str
-    limit: str
-    limits: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VenueRejection:
-    """The venue's own refusal sentence, and our class of it."""
-
-    sentence: str
-    kind: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GateInput:
     """All input of the decision about an order or a close.
 
     An input that is unknown at a stage keeps its default, which blocks nothing.
-    `prepared`: the mode it was prepared in, when it is decided a second time.
-    Source: trading 1 and 2.
+    `prepared`: the mode it was prepared in, when it is decided a second time; `missing`: what the
+    account lacks to trade live. Source: trading 1 and 2.
     """
 
     transport: TradingSurface
@@ -90,35 +66,65 @@ class GateInput:
     product: str = ""
     throttled: TooMany | None = None
     fault: FieldProblem | None = None
-    missing: Missing | None = None
+    missing: Refusal | None = None
     caps: tuple[CapCheck, ...] = ()
-    raised: Raise | None = None
+    raised: Refusal | None = None
     position: PositionSeen = "unasked"
     position_now: Mapping[str, object] | None = None
     bad_signature: str | None = None
-    rejection: VenueRejection | None = None
+    rejection: Refusal | None = None
     outage_reason: str | None = None
     retry_at: datetime | None = None
-    unknown_order: Mapping[str, str] | None = None
+    unknown_order: Refusal | None = None
     action: Mapping[str, object] | None = None
 
 
 def gate(inputs: GateInput) -> Mode | Refusal:
     """The mode of the order, or the first of the 13 refusals in their order. Source: trading 2."""
-    if inputs.throttled is not None:
-        return _throttled(inputs.throttled)
-    if inputs.fault is not None:
-        return invalid_order(inputs.fault)
     mode = _mode(inputs)
     if isinstance(mode, Refusal):
-        return mode
+        return next(_early(inputs), mode)
+    return next(chain(_early(inputs), _late(inputs, mode)), mode)
+
+
+def _early(inputs: GateInput) -> Iterator[Refusal]:
+    if (full := inputs.throttled) is not None:
+        yield refusal(
+            "wallet_rate_limited", retry_at=full.retry_at, limit=full.limit, span=full.period
+        )
+    if inputs.fault is not None:
+        yield invalid_order(inputs.fault)
+
+
+def _late(inputs: GateInput, mode: Mode) -> Iterator[Refusal]:
+    """The refusals of what the mode does not decide."""
+    closes_live = inputs.closing and mode == "live"
     if mode == "live" and inputs.missing is not None:
-        return not_ready(inputs.missing)
+        yield inputs.missing
     if not verified_close(inputs, mode):
-        for cap in inputs.caps:
-            if not cap.holds:
-                return cap.refused()
-    return _late_refusal(inputs, mode) or mode
+        yield from (cap.refused() for cap in inputs.caps if not cap.holds)
+    if inputs.raised is not None:
+        yield inputs.raised
+    if inputs.closing and inputs.position == "none":
+        yield refusal(
+            "wallet_no_position",
+            remaining={"position": inputs.position_now},
+            product=inputs.product or "that product",
+        )
+    if inputs.bad_signature is not None:
+        yield refusal("wallet_signature_invalid", why=inputs.bad_signature)
+    if inputs.rejection is not None:
+        yield inputs.rejection
+    if inputs.outage_reason is not None or (closes_live and inputs.position != "open"):
+        yield refusal(
+            "wallet_venue_unavailable",
+            retry_at=inputs.retry_at,
+            detail={"action": inputs.action} if closes_live else {},
+            next=(DIRECTLY,) if closes_live else (),
+            why=inputs.outage_reason or "the position cannot be read",
+        )
+    if inputs.unknown_order is not None:
+        yield inputs.unknown_order
 
 
 def verified_close(inputs: GateInput, mode: Mode) -> bool:
@@ -129,19 +135,16 @@ def verified_close(inputs: GateInput, mode: Mode) -> bool:
 def _mode(inputs: GateInput) -> Mode | Refusal:
     """The intended mode, or the refusal of it; an order never changes its mode."""
     now = effective_mode(inputs.switches, inputs.transport, allowed=inputs.allowed)
+    intended = inputs.mode_seen or now
     if inputs.closing:
-        intended: Mode = inputs.mode_seen or now
         if intended == "live" and inputs.closes_need_allowlist and not inputs.allowed:
             return refusal("wallet_not_allowlisted")
         return intended
     if inputs.prepared is not None:
-        has_changed = inputs.prepared != now and not (
-            inputs.prepared == "paper" and inputs.names_book
-        )
-        return _changed(inputs.prepared, now) if has_changed else inputs.prepared
+        stays = inputs.prepared == now or (inputs.prepared == "paper" and inputs.names_book)
+        return inputs.prepared if stays else _changed(inputs.prepared, now)
     if inputs.names_book:
         return "paper"
-    intended = inputs.mode_seen or now
     if intended == "live" and now == "paper":
         return _closed_lock(inputs)
     return intended if intended == now else _changed(intended, now)
@@ -149,13 +152,10 @@ def _mode(inputs: GateInput) -> Mode | Refusal:
 
 def _closed_lock(inputs: GateInput) -> Refusal:
     """The refusal of the outermost closed lock."""
-    if not (
-        inputs.switches.live_terminal
-        if inputs.transport == "terminal"
-        else inputs.switches.live_door
-    ):
-        return _live_off(inputs.transport)
-    if inputs.transport == "door" and not inputs.switches.venue_mainnet:
+    on, surface = inputs.switches, inputs.transport
+    if not (on.live_terminal if surface == "terminal" else on.live_door):
+        return _live_off(surface)
+    if surface == "door" and not on.venue_mainnet:
         return _live_off("mainnet")
     return refusal("wallet_not_allowlisted")
 
@@ -168,78 +168,31 @@ def _changed(expected: Mode, mode: Mode) -> Refusal:
     return refusal("wallet_mode_changed", remaining={"mode": mode}, seen=expected, mode=mode)
 
 
-def _throttled(too_many: TooMany) -> Refusal:
-    return refusal(
-        "wallet_rate_limited",
-        retry_at=too_many.retry_at,
-        limit=too_many.limit,
-        span=too_many.period,
-    )
-
-
 def invalid_order(fault: FieldProblem) -> Refusal:
     """The refusal of a field."""
-    raw = {"field": fault.field, "rule": fault.rule}
-    if fault.nearest is not None:
-        raw["nearest"] = fault.nearest
-    return refusal("wallet_invalid_order", remaining=raw, field=fault.field, rule=fault.rule)
+    near = {} if fault.nearest is None else {"nearest": fault.nearest}
+    remaining = {"field": fault.field, "rule": fault.rule, **near}
+    return refusal("wallet_invalid_order", remaining=remaining, field=fault.field, rule=fault.rule)
 
 
-def not_ready(missing: Missing) -> Refusal:
+def not_ready(step: Step, detail: Mapping[str, object] | None = None) -> Refusal:
     """The refusal of an account that cannot trade live yet."""
-    return refusal(
-        "wallet_not_ready",
-        remaining={"step": missing.step},
-        detail=missing.detail,
-        why=_STEP_REASONS[missing.step],
-    )
+    remaining = {"step": step}
+    return refusal("wallet_not_ready", remaining=remaining, detail=detail, why=_STEP_REASONS[step])
 
 
-def _late_refusal(inputs: GateInput, mode: Mode) -> Refusal | None:
-    """The refusals of the last stage: position, signature, the venue's answer."""
-    if inputs.raised is not None:
-        return refusal(
-            "wallet_limit_raise",
-            remaining=inputs.raised.limits,
-            field=inputs.raised.field,
-            limit=inputs.raised.limit,
-        )
-    closes_live = inputs.closing and mode == "live"
-    if inputs.closing and inputs.position == "none":
-        detail = {"position": inputs.position_now}
-        return refusal(
-            "wallet_no_position", remaining=detail, product=inputs.product or "that product"
-        )
-    if inputs.bad_signature is not None:
-        return refusal("wallet_signature_invalid", why=inputs.bad_signature)
-    if inputs.rejection is not None:
-        return rejected(inputs.rejection)
-    unread = closes_live and inputs.position != "open"
-    if inputs.outage_reason is not None or unread:
-        return _venue_down(inputs, closes_live)
-    if inputs.unknown_order is not None:
-        order_id = inputs.unknown_order["order_id"]
-        return refusal(
-            "wallet_outcome_unknown", detail=dict(inputs.unknown_order), order_id=order_id
-        )
-    return None
+def limit_raise(field: str, own: OrderLimits) -> Refusal:
+    """The refusal of a limit above the one that stands."""
+    stands = {"per_order_usdc": str(own.per_order), "per_day_usdc": str(own.per_day)}
+    return refusal("wallet_limit_raise", remaining=stands, field=field, limit=stands[field])
 
 
-def rejected(statement: VenueRejection) -> Refusal:
-    """The venue's refusal, in its own words."""
+def rejected(sentence: str | None, kind: str | None) -> Refusal:
+    """The venue's refusal, in its own words, with our class of it."""
+    kind = kind or "other"
     return refusal(
         "wallet_venue_rejected",
-        remaining={"venue_kind": statement.kind},
-        retry_safe=statement.kind in RETRY_KINDS,
-        words=statement.sentence,
-    )
-
-
-def _venue_down(inputs: GateInput, closes_live: bool) -> Refusal:
-    return refusal(
-        "wallet_venue_unavailable",
-        retry_at=inputs.retry_at,
-        detail={"action": inputs.action} if closes_live else {},
-        next=(DIRECTLY,) if closes_live else (),
-        why=inputs.outage_reason or "the position cannot be read",
+        remaining={"venue_kind": kind},
+        retry_safe=kind in RETRY_KINDS,
+        words=sentence or "it gave no words",
     )

@@ -177,19 +177,22 @@ class AgentApproval:
     signature_chain_id: str
 
 
+RelayKind = Literal[
+    "meta",
+    "spotMeta",
+    "fundingHistory",
+    "predictedFundings",
+    "historicalOrders",
+    "userFees",
+    "portfolio",
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Relay:
     """An allowed relay call: a fixed type of ours, and its checked parameters in one order."""
 
-    kind: Literal[
-        "meta",
-        "spotMeta",
-        "fundingHistory",
-        "predictedFundings",
-        "historicalOrders",
-        "userFees",
-        "portfolio",
-    ]
+    kind: RelayKind
     parameters: tuple[tuple[str, str | int], ...] = ()
 
 

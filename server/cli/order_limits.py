@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
-from domain.trading.limit_log import LimitChange
+from domain.trading.limit_log import limits_change
 from domain.trading.modes import TradingSurface
 from domain.trading.order_caps import OrderLimits
 from domain.trading.order_gate import FieldProblem, invalid_order
@@ -49,14 +49,7 @@ async def set_limits(
         if not uow.own_limits.change(user_id, transport, was, to):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))
         uow.limit_log.add(
-            LimitChange(
-                what="limits",
-                subject=f"{user_id}:{transport}",
-                changes=_changes(was, to),
-                changed_at=now,
-                changed_by="operator",
-                why=reason,
-            )
+            limits_change(user_id, transport, was, to, now, by="operator", why=reason)
         )
         return to
 
@@ -73,11 +66,3 @@ def _amount(name: str, text: str | None) -> Usdc | None:
     if amount is None and text is not None:
         raise Refused(invalid_order(FieldProblem(field=name, rule=LIMIT_RULE)))
     return amount
-
-
-def _changes(was: OrderLimits, to: OrderLimits) -> dict[str, object]:
-    pairs = {
-        "per_order_usdc": (was.per_order, to.per_order),
-        "per_day_usdc": (was.per_day, to.per_day),
-    }
-    return {n: {"from": str(a), "to": str(b)} for n, (a, b) in pairs.items() if a != b}

@@ -101,9 +101,8 @@ def to_result(
         replay_body = (
             None if answer.stored_body is None else to_json(answer.stored_body, op.response_model)
         )
-        return OperationResult(
-            answer.status, to_json(answer.body, op.response_model), stored_body=replay_body
-        )
+        body = to_json(answer.body, op.response_model)
+        return OperationResult(answer.status, body, answer.headers, replay_body)
     if answer.refused:
         return answer
     stored_body = (

@@ -152,12 +152,13 @@ AnyContext: TypeAlias = RequestContext[BaseModel, object]
 @dataclass(frozen=True, slots=True)
 class HandlerResult:
     """The answer of a handler: a value of the operation's `response_model`, and the HTTP status;
-    `stored_body` as in an `OperationResult`.
+    `stored_body` and `headers` as in an `OperationResult`.
     """
 
     body: Any
     status: int = 200
     stored_body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

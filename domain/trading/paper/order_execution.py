@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from domain.refusals import Refusal, refusal
-from domain.trading.order_gate import VenueRejection, rejected
+from domain.trading.order_gate import rejected
 from domain.trading.orders import Tif
 from domain.trading.paper.amounts import fee_micros, fee_tenths_bps
 from domain.trading.paper.entries import Filled, Model
@@ -205,7 +205,7 @@ def _short_of_margin(
 
 
 def _rejection(sentence: str, kind: str) -> Refusal:
-    return rejected(VenueRejection(sentence=sentence, kind=kind))
+    return rejected(sentence, kind)
 
 
 def _fills(

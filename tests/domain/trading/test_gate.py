@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from domain.money import Usdc
 from domain.refusal_kinds import orders
-from domain.refusals import Refusal
+from domain.refusals import Refusal, refusal
 from domain.settings import Switches
 from domain.trading.modes import effective_mode
-from domain.trading.order_caps import CapCheck
+from domain.trading.order_caps import CapCheck, OrderLimits
 from domain.trading.order_gate import (
     FieldProblem,
     GateInput,
-    Missing,
-    Raise,
     TooMany,
-    VenueRejection,
     gate,
+    limit_raise,
+    not_ready,
+    rejected,
     verified_close,
 )
 
@@ -31,8 +31,9 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 OPEN = Switches(live_terminal=True, live_door=True, venue_mainnet=True)
 TOO_MANY = TooMany(limit=10, period="minute", retry_at=NOW)
 FULL = CapCheck(name="per_day", limit=Usdc(5), used=Usdc(5), attempted=Usdc(1))
-RAISED = Raise(field="per_day_usdc", limit="1.000000", limits={"per_day_usdc": "1.000000"})
-UNKNOWN = {"order_id": "o_1", "cloid": "0x1"}
+RAISED = limit_raise("per_day_usdc", OrderLimits(per_order=Usdc(1), per_day=Usdc(1)))
+UNKNOWN = refusal("wallet_outcome_unknown", order_id="o_1")
+REJECTED = rejected("Insufficient margin.", "margin")
 # What makes each code hold, from the first to the last; an order that is live otherwise.
 FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("wallet_rate_limited", {"throttled": TOO_MANY}),
@@ -40,15 +41,12 @@ FAULTS: list[tuple[str, dict[str, Any]]] = [
     ("wallet_live_off", {"switches": Switches()}),
     ("wallet_not_allowlisted", {"allowed": False}),
     ("wallet_mode_changed", {"mode_seen": "paper"}),
-    ("wallet_not_ready", {"missing": Missing(step="enable")}),
+    ("wallet_not_ready", {"missing": not_ready("enable")}),
     ("wallet_over_cap", {"caps": (FULL,)}),
     ("wallet_limit_raise", {"raised": RAISED}),
     ("wallet_no_position", {"closing": True, "position": "none"}),
     ("wallet_signature_invalid", {"bad_signature": "other bytes"}),
-    (
-        "wallet_venue_rejected",
-        {"rejection": VenueRejection(sentence="Insufficient margin.", kind="margin")},
-    ),
+    ("wallet_venue_rejected", {"rejection": REJECTED}),
     ("wallet_venue_unavailable", {"outage_reason": "it does not answer"}),
     ("wallet_outcome_unknown", {"unknown_order": UNKNOWN}),
 ]
@@ -70,12 +68,12 @@ attempts = st.builds(
     closes_need_allowlist=st.booleans(),
     throttled=st.sampled_from([None, None, TOO_MANY]),
     fault=st.sampled_from([None, None, FieldProblem(field="size", rule="x")]),
-    missing=st.sampled_from([None, None, Missing(step="link")]),
+    missing=st.sampled_from([None, None, not_ready("link")]),
     caps=st.sampled_from([(), (FULL,)]),
     raised=st.sampled_from([None, None, RAISED]),
     position=st.sampled_from(["unasked", "open", "none", "unreadable"]),
     bad_signature=st.sampled_from([None, None, "x"]),
-    rejection=st.sampled_from([None, None, VenueRejection(sentence="x", kind="margin")]),
+    rejection=st.sampled_from([None, None, REJECTED]),
     outage_reason=st.sampled_from([None, None, "x"]),
     unknown_order=st.sampled_from([None, None, UNKNOWN]),
 )
@@ -184,7 +182,7 @@ def test_a_named_book_is_an_explicit_wish_for_paper_while_live() -> None:
 
 def test_only_two_of_the_venues_refusals_may_be_tried_again() -> None:
     for kind, safe in (("no_liquidity", True), ("price_band", True), ("margin", False)):
-        told = gate(replace(LIVE, rejection=VenueRejection(sentence="no", kind=kind)))
+        told = gate(replace(LIVE, rejection=rejected("no", kind)))
         assert isinstance(told, Refusal)
         assert told.as_json()["retry_safe"] is safe
 

@@ -5,31 +5,38 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from pydantic import Field
 
-from domain.money import Usdc
-from domain.refusals import Refused, refusal
+from domain.refusals import Refusal, Refused, refusal
 from domain.times import timestamp
 from domain.trading.indices import text, usdc_text
+from domain.trading.limit_log import limits_change
 from domain.trading.order_caps import OrderLimits
-from domain.trading.order_gate import FieldProblem, Raise
+from domain.trading.order_gate import FieldProblem, limit_raise
 from domain.trading.order_input import amount_of
 from domain.trading.throttle import A_MINUTE, AN_HOUR
 from domain.trading.venue_account import Link, usable
-from domain.trading.venue_values import NETWORKS, CachedValue, DexAccount, Position, Priority
+from domain.trading.venue_values import (
+    NETWORKS,
+    CachedValue,
+    DexAccount,
+    Network,
+    Position,
+    Priority,
+)
 from storage.unit_of_work import UnitOfWork
 from tools.model.fields import Nothing
 from tools.model.operation import (
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
-from tools.model.serialization import wire
 from tools.trading.account.status import approved_agents
 from tools.trading.fields import (
     Amount,
@@ -41,7 +48,7 @@ from tools.trading.fields import (
     venue_of,
 )
 from tools.trading.orders.market_state import AGENTS_S, FIRST_DEX
-from tools.trading.orders.queries import CapOut, LimitsPair, caps_of, log_limits
+from tools.trading.orders.queries import CapOut, LimitsPair, caps_of, pair
 from tools.trading.orders.request_models import LimitsIn, refuse_first
 from tools.trading.orders.response_models import MaybePx, ModeName, Size
 from tools.trading.orders.trader_context import (
@@ -134,7 +141,7 @@ class LimitsOut(ResponseModel):
 # -- me
 
 
-async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+async def me(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
     """The caller as the trading routes know it, and the locks that are open."""
     trader, now = await load_trader(deps, caller, "door"), deps.clock.now()
     agents = (
@@ -146,38 +153,36 @@ async def me(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     if trader.link is not None:
         key = None if agents is None or agents.stale else usable(trader.key, agents.value, now)
 
-    def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], bool | None]:
-        books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
-        return caps_of(uow, trader, now), books, _fee(uow, trader)
-
-    caps, books, fee = await deps.store.read(read)
     minute, hour = deps.throttle.remaining(throttle_key(trader.link, trader.owner_id), now)
     on = trader.switches
-    body = {
-        "user": signed_in(caller),
-        "wallet": trader.link.wallet if trader.link else None,
-        "mode": trader.mode,
-        "network": trader.network,
-        "locks": {
-            "door": on.live_door,
-            "mainnet": on.venue_mainnet,
-            "allowlist": trader.allowed,
-            "linked": trader.link is not None,
-            "order_key": key,
-            "builder_fee": fee,
-        },
-        "limits": _pair(trader.limits),
-        "used_today": caps,
-        "throttle": {
-            "per_minute": A_MINUTE,
-            "per_hour": AN_HOUR,
-            "left_minute": minute,
-            "left_hour": hour,
-            "per_process": True,
-        },
-        "books": books,
-    }
-    return OperationResult(200, wire(body))
+
+    def read(uow: UnitOfWork) -> MeOut:
+        return MeOut(
+            user=signed_in(caller),
+            wallet=trader.link.wallet if trader.link else None,
+            mode=trader.mode,
+            network=trader.network,
+            locks=Locks(
+                door=on.live_door,
+                mainnet=on.venue_mainnet,
+                allowlist=trader.allowed,
+                linked=trader.link is not None,
+                order_key=key,
+                builder_fee=_fee(uow, trader),
+            ),
+            limits=pair(trader.limits),
+            used_today=caps_of(uow, trader, now),
+            throttle=ThrottleTold(
+                per_minute=A_MINUTE,
+                per_hour=AN_HOUR,
+                left_minute=minute,
+                left_hour=hour,
+                per_process=True,
+            ),
+            books=list(deps.paper.books(uow, trader.owner_id)) if deps.paper else [],
+        )
+
+    return HandlerResult(await deps.store.read(read))
 
 
 def _fee(uow: UnitOfWork, trader: TraderContext) -> bool | None:
@@ -189,46 +194,41 @@ def _fee(uow: UnitOfWork, trader: TraderContext) -> bool | None:
     return bool(row and row.approved_tenths_bps)
 
 
-def _pair(limits: OrderLimits) -> dict[str, Usdc]:
-    return {"per_order": limits.per_order, "per_day": limits.per_day}
-
-
 # -- positions
 
 
-async def positions(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
+async def positions(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
     """Positions of every linked account, shown whether or not live orders are on, and of paper."""
     user, now = signed_in(caller), deps.clock.now()
 
-    def read(uow: UnitOfWork) -> tuple[list[Link], list[dict[str, object]], datetime | None]:
+    def read(uow: UnitOfWork) -> tuple[list[Link], list[PositionOut], datetime | None]:
         linked = [link for n in NETWORKS if (link := uow.venue.link_of(user, n)) is not None]
-        paper_positions = deps.paper.positions(uow, user) if deps.paper else []
-        return (
-            linked,
-            [_paper(p.book, p.position) for p in paper_positions],
-            uow.orders.moved_at(user),
-        )
+        held = deps.paper.positions(uow, user) if deps.paper else []
+        paper = [_position(p.position, "mainnet", p.book) for p in held]
+        return linked, paper, uow.orders.moved_at(user)
 
     links, paper, moved = await deps.store.read(read)
     max_age_s = _max_age_s(moved, now)
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
     reads = [(link, dex) for link in links for dex in dexes]
     accounts = await asyncio.gather(*(_account(deps, link, dex, max_age_s) for link, dex in reads))
-    silent = any(t is None for t in accounts)
+    told = [account for account in accounts if account is not None]
+    silent = len(told) < len(accounts)
     live = [
-        _live(link, position)
-        for (link, _), held_now in zip(reads, accounts, strict=True)
-        if held_now is not None
-        for position in held_now.value.positions
+        _position(position, link.network, None)
+        for (link, _), account in zip(reads, accounts, strict=True)
+        if account is not None
+        for position in account.value.positions
         if position.size
     ]
-    body = {
-        "live": None if silent else live,
-        "paper": paper,
-        "as_of": timestamp(min((t.as_of for t in accounts if t is not None), default=now)),
-        "stale": silent or any(t is not None and t.stale for t in accounts),
-    }
-    return OperationResult(200, body)
+    return HandlerResult(
+        PositionsOut(
+            live=None if silent else live,
+            paper=paper,
+            as_of=timestamp(min((t.as_of for t in told), default=now)),
+            stale=silent or any(t.stale for t in told),
+        )
+    )
 
 
 def _max_age_s(moved: datetime | None, now: datetime) -> int:
@@ -252,45 +252,32 @@ async def _account(
         return None
 
 
-def _live(link: Link, position: Position) -> dict[str, object]:
-    return _position_body(position) | {
-        "mode": "live",
-        "network": link.network,
-        "book": None,
-        "est": False,
-    }
-
-
-def _paper(book: str, position: Position) -> dict[str, object]:
-    return _position_body(position) | {
-        "mode": "paper",
-        "network": "mainnet",
-        "book": book,
-        "est": True,
-    }
-
-
-def _position_body(position: Position) -> dict[str, object]:
+def _position(position: Position, network: Network, book: str | None) -> PositionOut:
+    """A position, on paper where it is in a book."""
     size, value = abs(position.size), position.value
-    return {
-        "product": position.coin,
-        "side": "long" if position.size > 0 else "short",
-        "size": format(size, "f"),
-        "entry_px": text(position.entry_px),
-        "mark_px": None if value is None else text((value / size).normalize()),
-        "value_usdc": usdc_text(value),
-        "unrealized_usdc": usdc_text(position.unrealized),
-        "liquidation_px": text(position.liquidation_px),
-        "margin_mode": "cross" if position.cross else "isolated",
-        "leverage": position.leverage,
-        "can_close": True,
-    }
+    return PositionOut(
+        product=position.coin,
+        mode="live" if book is None else "paper",
+        network=network,
+        book=book,
+        side="long" if position.size > 0 else "short",
+        size=format(size, "f"),
+        entry_px=text(position.entry_px),
+        mark_px=None if value is None else text((value / size).normalize()),
+        value_usdc=usdc_text(value),
+        unrealized_usdc=usdc_text(position.unrealized),
+        liquidation_px=text(position.liquidation_px),
+        margin_mode="cross" if position.cross else "isolated",
+        leverage=position.leverage,
+        can_close=True,
+        est=book is not None,
+    )
 
 
 # -- limits
 
 
-def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> OperationResult:
+def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> HandlerResult:
     """Lower the door's own limits, all of what is asked or nothing.
 
     Errors: `wallet_invalid_order`; `wallet_limit_raise` where one would go up, whatever races.
@@ -314,72 +301,60 @@ def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> Operatio
     if after != was:
         if not uow.own_limits.reduce(trader.owner_id, "door", after):
             raise Refused(refusal("conflict", why="The limits were changed at the same time."))
-        log_limits(uow, trader, after, trader.owner_id, None, ctx.now)
-    return OperationResult(200, _limits_body(replace(trader, own=after), changed=after != was))
-
-
-def _raised(was: OrderLimits, after: OrderLimits) -> Raise | None:
-    pairs = zip(
-        _LIMITS, (was.per_order, was.per_day), (after.per_order, after.per_day), strict=True
+        uow.limit_log.add(limits_change(trader.owner_id, "door", was, after, ctx.now))
+    return HandlerResult(
+        LimitsOut(
+            own=pair(after),
+            operator=pair(trader.operator),
+            effective=pair(after.within(trader.operator)),
+            changed=after != was,
+        )
     )
-    up = next(((name, a) for name, a, b in pairs if b > a), None)
-    if up is None:
-        return None
-    stands = {"per_order_usdc": str(was.per_order), "per_day_usdc": str(was.per_day)}
-    return Raise(field=up[0], limit=str(up[1]), limits=stands)
 
 
-def _limits_body(trader: TraderContext, *, changed: bool) -> dict[str, object]:
-    return {
-        "own": _pair(trader.own),
-        "operator": _pair(trader.operator),
-        "effective": _pair(trader.limits),
-        "changed": changed,
-    }
+def _raised(was: OrderLimits, after: OrderLimits) -> Refusal | None:
+    if after.per_order > was.per_order:
+        return limit_raise("per_order_usdc", was)
+    return limit_raise("per_day_usdc", was) if after.per_day > was.per_day else None
 
 
+_own: Final = partial(
+    Operation,
+    auth="owner",
+    request_model=Nothing,
+    sessions_only=True,
+    family="trade door",
+    refusals=("not_configured",),
+)
 OPERATIONS: Final = (
-    Operation(
+    _own(
         name="trade_me",
         title="Read who you are to the door",
         summary="Live or paper, which locks are open, your limits and what is used of them.",
-        auth="owner",
         route=("GET", "/app/trade/me"),
-        request_model=Nothing,
         response_model=MeOut,
         pass_through=me,
-        sessions_only=True,
-        family="trade door",
         open_world=True,
-        refusals=("not_configured",),
     ),
-    Operation(
+    _own(
         name="trade_positions",
         title="Read your positions",
         summary="Open positions, live and on paper apart.",
-        auth="owner",
         route=("GET", "/app/trade/positions"),
-        request_model=Nothing,
         response_model=PositionsOut,
         pass_through=positions,
-        sessions_only=True,
-        family="trade door",
         open_world=True,
-        refusals=("not_configured",),
     ),
-    Operation(
+    _own(
         name="trade_limits",
         title="Lower your limits",
         summary="Set lower limits of your own; they never go up here. 0 stops new orders.",
-        auth="owner",
         route=("PUT", "/app/trade/limits"),
         request_model=LimitsIn,
         response_model=LimitsOut,
         handler=put_limits,
         writes=True,
         idempotent=True,
-        sessions_only=True,
-        family="trade door",
         idempotency=own_write("/app/trade/limits"),
         refusals=(
             "wallet_invalid_order",

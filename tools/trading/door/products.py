@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime, timedelta
+from collections.abc import Awaitable
+from datetime import timedelta
 from decimal import Decimal
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Field
 
 from domain.ports import Venue
 from domain.refusals import Refused
-from domain.settings import Switches
 from domain.times import timestamp
 from domain.trading.indices import index_coins, text
-from domain.trading.modes import MARKET_NETWORK
+from domain.trading.modes import MARKET_NETWORK, live_here
 from domain.trading.precision import tick
 from domain.trading.pricing import LEAST, taker_tenths_bps
 from domain.trading.venue_values import CachedValue, Perp
@@ -24,6 +24,7 @@ from tools.model.switches import switches
 from tools.trading.fields import Figure, NetworkName, TimestampText, venue_of
 from tools.trading.orders.market_state import FIRST_DEX
 
+T = TypeVar("T")
 CACHED_S: Final = 20
 OLD: Final = timedelta(seconds=60)
 _USDC: Final = 0
@@ -66,45 +67,32 @@ async def products(deps: Deps, caller: Caller, request: Nothing) -> OperationRes
     """Every perpetual of the first and of the allowed dexes that is counted in USDC."""
     now = deps.clock.now()
     on = await deps.store.read(lambda uow: switches(uow, deps.defaults))
-    venue = venue_of(deps, MARKET_NETWORK)
+    venue, live = venue_of(deps, MARKET_NETWORK), live_here(on)
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
-    read = [r for r in await asyncio.gather(*(_of(venue, d) for d in dexes)) if r is not None]
-    indices = await _indices(venue)
-    live = live_here(on)
-    rows = [
-        _row(deps, venue, perp, indices, live=live)
-        for cached in read
-        for perp in cached.value
-        if perp.collateral_token in (None, _USDC)
-    ]
-    as_of = min((h.as_of for h in read), default=now)
+    asked = (_or_none(venue.perps(d, max_age_s=CACHED_S)) for d in dexes)
+    read = [cached for cached in await asyncio.gather(*asked) if cached is not None]
+    categories = await _or_none(venue.categories())
+    indices = frozenset(index_coins(categories.value) if categories else ())
     body = {
-        "as_of": timestamp(as_of),
-        "stale": len(read) < len(dexes) or _old(read, now),
+        "as_of": timestamp(min((h.as_of for h in read), default=now)),
+        "stale": len(read) < len(dexes) or any(now - h.as_of > OLD for h in read),
         "sample": False,
         "network": venue.network,
-        "products": rows,
+        "products": [
+            _row(deps, venue, perp, indices, live=live)
+            for cached in read
+            for perp in cached.value
+            if perp.collateral_token in (None, _USDC)
+        ],
     }
-    headers = {"Cache-Control": f"public, max-age={CACHED_S}"}
-    return OperationResult(200, body, headers)
+    return OperationResult(200, body, {"Cache-Control": f"public, max-age={CACHED_S}"})
 
 
-def _old(read: list[CachedValue[tuple[Perp, ...]]], now: datetime) -> bool:
-    return any(now - h.as_of > OLD for h in read)
-
-
-async def _of(venue: Venue, dex: str) -> CachedValue[tuple[Perp, ...]] | None:
+async def _or_none(read: Awaitable[CachedValue[T]]) -> CachedValue[T] | None:
     try:
-        return await venue.perps(dex, max_age_s=CACHED_S)
+        return await read
     except Refused:
         return None
-
-
-async def _indices(venue: Venue) -> frozenset[str]:
-    try:
-        return frozenset(index_coins((await venue.categories()).value))
-    except Refused:
-        return frozenset()
 
 
 def _row(
@@ -136,11 +124,6 @@ def _row(
 
 def _bps(tenths: Decimal) -> str:
     return f"{tenths / 10:.2f}"
-
-
-def live_here(on: Switches) -> bool:
-    """Whether orders can be live on the network that the products are shown of."""
-    return on.venue_mainnet and (on.live_terminal or on.live_door)
 
 
 OPERATIONS: Final = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -10,19 +12,24 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.times import timestamp
 from domain.trading.indices import (
-    Names,
+    CATEGORY,
+    COUNTED_IN,
+    base_of,
     candidates,
+    change_bps,
     dex_of,
-    index,
     index_coins,
+    status,
+    text,
+    usdc_text,
 )
-from domain.trading.modes import MARKET_NETWORK
+from domain.trading.modes import MARKET_NETWORK, live_here
 from domain.trading.venue_values import CachedValue, Perp
 from tools.model.operation import (
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestModel,
     ResponseModel,
 )
@@ -96,38 +103,63 @@ class IndicesOut(ResponseModel):
     indices: list[IndexOut]
 
 
-async def _perps(deps: Deps, venue: Venue, dex: str) -> CachedValue[tuple[Perp, ...]]:
-    if dex in deps.config.trading.dexes:
-        return await venue.perps(dex, max_age_s=OWN_S)
-    return await venue.perps(dex, priority="relay", max_age_s=PLANNED_S)
-
-
 async def _indices_of_dex(
-    deps: Deps, venue: Venue, dex: str, coins: frozenset[str], *, live: bool
-) -> tuple[CachedValue[tuple[Perp, ...]], list[dict[str, Any]]]:
+    deps: Deps, venue: Venue, dex: str, coins: Container[str], *, live: bool
+) -> tuple[CachedValue[tuple[Perp, ...]], list[IndexOut]]:
     """The wanted indices of one dex."""
-    perps = await _perps(deps, venue, dex)
     allowed = dex in deps.config.trading.dexes
-    names = Names(
-        display=(await venue.display_names()).value,
-        at_cap=(await venue.at_open_interest_cap(dex)).value if allowed else frozenset(),
-        tokens=(await venue.token_names()).value,
+    perps = await (
+        venue.perps(dex, max_age_s=OWN_S)
+        if allowed
+        else venue.perps(dex, priority="relay", max_age_s=PLANNED_S)
     )
-    rows = [
-        index(perps, p, names, allowed=allowed, live=live) | {"network": venue.network}
-        for p in perps.value
-        if p.coin in coins
-    ]
-    return perps, rows
+    names = (await venue.display_names()).value
+    at_cap = (await venue.at_open_interest_cap(dex)).value if allowed else frozenset()
+    tokens = (await venue.token_names()).value
+
+    def shown(perp: Perp) -> IndexOut:
+        token = perp.collateral_token
+        collateral = None if token is None else tokens.get(token)
+        counted, worth = collateral == COUNTED_IN, None
+        if counted and perp.open_interest is not None and perp.mark_px is not None:
+            worth = perp.open_interest * perp.mark_px
+        return IndexOut(
+            sym=perp.coin,
+            dex=perp.dex,
+            base=base_of(perp.coin),
+            display_name=names.get(perp.coin, base_of(perp.coin)),
+            category=CATEGORY,
+            asset_id=perp.asset_id,
+            sz_decimals=perp.sz_decimals,
+            max_leverage=perp.max_leverage,
+            margin_mode=perp.margin_mode,
+            growth_mode=perp.growth_mode,
+            collateral=collateral,
+            status=status(perp, collateral, allowed=allowed, live=live),
+            mark_px=text(perp.mark_px),
+            oracle_px=text(perp.oracle_px),
+            mid_px=text(perp.mid_px),
+            prev_day_px=text(perp.prev_day_px),
+            change_24h_bps=change_bps(perp.mark_px, perp.prev_day_px),
+            funding_hourly=text(perp.funding),
+            open_interest=text(perp.open_interest),
+            open_interest_usdc=usdc_text(worth),
+            day_volume_usdc=usdc_text(perp.day_volume if counted else None),
+            at_oi_cap=perp.coin in at_cap,
+            limit_enforced_by="Venue",
+            network=venue.network,
+            as_of=timestamp(perps.as_of),
+            stale=perps.stale,
+        )
+
+    return perps, [shown(perp) for perp in perps.value if perp.coin in coins]
 
 
 async def _live_here(deps: Deps) -> bool:
-    """True where live orders can be placed at all on the network that is shown."""
-    now = await deps.store.read(lambda uow: switches(uow, deps.defaults))
-    return now.venue_mainnet and (now.live_terminal or now.live_door)
+    return live_here(await deps.store.read(lambda uow: switches(uow, deps.defaults)))
 
 
-async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> OperationResult:
+async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> HandlerResult:
     """Every index of the allowed dexes, with `planned` also of the others.
 
     Errors: `not_found` for a dex that the venue does not have, `venue_unavailable`.
@@ -144,20 +176,20 @@ async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> Operat
         for dex in dexes
         if request.dex in (None, dex)
     ]
-    included = [
-        row for _, rows in read for row in rows if request.include or row["status"] != "planned"
-    ]
+    planned = request.include is not None
+    included = [row for _, rows in read for row in rows if planned or row.status != "planned"]
     parts: list[CachedValue[Any]] = [categories, *(cached for cached, _ in read)]
-    body = {
-        "network": venue.network,
-        "as_of": timestamp(min(p.as_of for p in parts)),
-        "stale": any(p.stale for p in parts),
-        "indices": sorted(included, key=lambda row: str(row["sym"])),
-    }
-    return OperationResult(200, body)
+    return HandlerResult(
+        IndicesOut(
+            network=venue.network,
+            as_of=timestamp(min(p.as_of for p in parts)),
+            stale=any(p.stale for p in parts),
+            indices=sorted(included, key=lambda row: row.sym),
+        )
+    )
 
 
-async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> OperationResult:
+async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> HandlerResult:
     """One index.
 
     Errors: `conflict` with `detail.candidates` for a bare base that several dexes have,
@@ -168,41 +200,34 @@ async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> OperationRe
     if len(matches) > 1:
         why = f"Several dexes have {request.sym}; name one in full."
         raise Refused(refusal("conflict", why=why, detail={"candidates": matches}))
-    if not matches:
-        raise Refused(refusal("not_found", what="index"))
-    coin = matches[0]
-    live = await _live_here(deps)
-    _, rows = await _indices_of_dex(deps, venue, dex_of(coin), frozenset({coin}), live=live)
-    if not rows:
-        raise Refused(refusal("not_found", what="index"))
-    return OperationResult(200, rows[0])
+    for coin in matches:
+        live = await _live_here(deps)
+        _, rows = await _indices_of_dex(deps, venue, dex_of(coin), {coin}, live=live)
+        if rows:
+            return HandlerResult(rows[0])
+    raise Refused(refusal("not_found", what="index"))
 
 
+_read: Final = partial(Operation, auth="open", family="venue", open_world=True)
 OPERATIONS: Final = (
-    Operation(
+    _read(
         name="indices_list",
         title="List index perpetuals",
         summary="Index perpetuals of the allowed dexes with price, funding, interest and status.",
-        auth="open",
         route=("GET", "/wallet/indices"),
         request_model=IndicesIn,
         response_model=IndicesOut,
         pass_through=list_indices,
-        family="venue",
-        open_world=True,
         refusals=("not_found", "venue_unavailable", "not_configured"),
     ),
-    Operation(
+    _read(
         name="index_get",
         title="Read one index perpetual",
         summary="One index perpetual by its full name, or by its base where only one dex has it.",
-        auth="open",
         route=("GET", "/wallet/indices/{sym}"),
         request_model=IndexIn,
         response_model=IndexOut,
         pass_through=get_index,
-        family="venue",
-        open_world=True,
         refusals=("not_found", "conflict", "venue_unavailable", "not_configured"),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from domain.times import timestamp
 from domain.trading.indices import dex_of
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.venue_account import milliseconds
-from domain.trading.venue_values import CachedValue, Relay
+from domain.trading.venue_values import CachedValue, Relay, RelayKind
 from tools.model.fields import Nothing
 from tools.model.operation import (
     Caller,
@@ -103,7 +103,7 @@ class Relayed(ResponseModel):
 _stamp = lru_cache(maxsize=256)(timestamp)
 
 
-def _reply(deps: Deps, cached: CachedValue[Any], max_age_s: int, data: Any) -> OperationResult:
+def _reply(deps: Deps, cached: CachedValue[Any], max_age_s: int, data: object) -> OperationResult:
     age_s = int((deps.clock.now() - cached.as_of).total_seconds())
     left = 0 if cached.stale else max(0, max_age_s - age_s)
     body = {
@@ -116,8 +116,22 @@ def _reply(deps: Deps, cached: CachedValue[Any], max_age_s: int, data: Any) -> O
     return OperationResult(200, body, {"Cache-Control": f"public, max-age={left}"})
 
 
-async def _relay(deps: Deps, caller: Caller, call: Relay, max_age_s: int) -> CachedValue[Any]:
-    return await venue_of(deps, MARKET_NETWORK).relay(call, max_age_s, payer=caller.payer)
+async def _relay(
+    deps: Deps,
+    caller: Caller,
+    kind: RelayKind,
+    max_age_s: int,
+    *parameters: tuple[str, str | int],
+) -> CachedValue[Any]:
+    venue = venue_of(deps, MARKET_NETWORK)
+    return await venue.relay(Relay(kind, parameters), max_age_s, payer=caller.payer)
+
+
+async def _of_user(
+    deps: Deps, caller: Caller, kind: RelayKind, max_age_s: int, request: UserIn
+) -> CachedValue[Any]:
+    user = address_of(deps, request.user).lower()
+    return await _relay(deps, caller, kind, max_age_s, ("user", user))
 
 
 def _known_dex(deps: Deps, dex: str) -> str:
@@ -128,166 +142,133 @@ def _known_dex(deps: Deps, dex: str) -> str:
 
 async def meta(deps: Deps, caller: Caller, request: MetaIn) -> OperationResult:
     """A dex's perpetuals. Errors: `not_found` for a dex that is not allowed here."""
-    call = Relay("meta", (("dex", _known_dex(deps, request.dex)),))
-    cached = await _relay(deps, caller, call, META_S)
+    dex = _known_dex(deps, request.dex)
+    cached = await _relay(deps, caller, "meta", META_S, ("dex", dex))
     return _reply(deps, cached, META_S, cached.value)
 
 
 async def spot_meta(deps: Deps, caller: Caller, request: Nothing) -> OperationResult:
     """Spot pairs and tokens; a pair whose token is missing is left out and counted."""
-    cached = await _relay(deps, caller, Relay("spotMeta"), SPOT_META_S)
-    tokens = {t["index"] for t in cached.value["tokens"]}
-    pairs = [p for p in cached.value["universe"] if set(p["tokens"]) <= tokens]
-    dropped = len(cached.value["universe"]) - len(pairs)
-    return _reply(
-        deps, cached, SPOT_META_S, {**cached.value, "universe": pairs, "dropped": dropped}
-    )
+    cached = await _relay(deps, caller, "spotMeta", SPOT_META_S)
+    tokens, universe = {t["index"] for t in cached.value["tokens"]}, cached.value["universe"]
+    pairs = [p for p in universe if set(p["tokens"]) <= tokens]
+    data = {**cached.value, "universe": pairs, "dropped": len(universe) - len(pairs)}
+    return _reply(deps, cached, SPOT_META_S, data)
 
 
-def _span(deps: Deps, request: FundingIn) -> tuple[tuple[str, Any], ...]:
-    """The parameters of a funding read; without a start the last 7 days, from a full hour."""
+def _span(deps: Deps, request: FundingIn) -> tuple[tuple[str, int], ...]:
+    """The time span of a funding read; without a start the last 7 days, from a full hour."""
     now_ms = milliseconds(deps.clock.now())
     if request.start is None:
         if request.end is not None:
             raise invalid("end", "only with start")
-        start = (now_ms - SPAN_MS) // HOUR_MS * HOUR_MS + HOUR_MS
-        return (("coin", request.coin), ("startTime", start))
+        return (("startTime", (now_ms - SPAN_MS) // HOUR_MS * HOUR_MS + HOUR_MS),)
     end = request.end if request.end is not None else min(now_ms, request.start + SPAN_MS)
     if end < request.start:
         raise invalid("end", "not before start")
     if end - request.start > SPAN_MS:
         raise invalid("start", "at most 7 days before end")
     last = () if request.end is None else (("endTime", request.end),)
-    return (("coin", request.coin), ("startTime", request.start), *last)
+    return (("startTime", request.start), *last)
 
 
 async def funding(deps: Deps, caller: Caller, request: FundingIn) -> OperationResult:
     """Funding rates of a coin; without a start also what is predicted next, for coins of the first
     dex."""
-    dex = _known_dex(deps, dex_of(request.coin))
-    history = await _relay(deps, caller, Relay("fundingHistory", _span(deps, request)), FUNDING_S)
-    predicted: Any = None
-    if request.start is None and dex == "":
-        predictions = await _relay(deps, caller, Relay("predictedFundings"), FUNDING_S)
-        predicted = next(
-            (venues for coin, venues in predictions.value if coin == request.coin), None
-        )
-        if predictions.as_of < history.as_of or predictions.stale:
-            history = CachedValue(
-                history.value,
-                min(predictions.as_of, history.as_of),
-                history.stale or predictions.stale,
-            )
-    return _reply(deps, history, FUNDING_S, {"history": history.value, "predicted": predicted})
+    coin, dex = request.coin, _known_dex(deps, dex_of(request.coin))
+    span: tuple[tuple[str, str | int], ...] = (("coin", coin), *_span(deps, request))
+    history = await _relay(deps, caller, "fundingHistory", FUNDING_S, *span)
+    if request.start is not None or dex != "":
+        return _reply(deps, history, FUNDING_S, {"history": history.value, "predicted": None})
+    predictions = await _relay(deps, caller, "predictedFundings", FUNDING_S)
+    predicted = next((venues for name, venues in predictions.value if name == coin), None)
+    data = {"history": history.value, "predicted": predicted}
+    as_of = min(predictions.as_of, history.as_of)
+    both = CachedValue(data, as_of, history.stale or predictions.stale)
+    return _reply(deps, both, FUNDING_S, data)
 
 
 async def order_history(deps: Deps, caller: Caller, request: OrdersIn) -> OperationResult:
     """An account's newest orders."""
-    user = address_of(deps, request.user).lower()
-    cached = await _relay(deps, caller, Relay("historicalOrders", (("user", user),)), ORDERS_S)
+    cached = await _of_user(deps, caller, "historicalOrders", ORDERS_S, request)
     return _reply(deps, cached, ORDERS_S, cached.value[: request.limit])
 
 
 async def fees(deps: Deps, caller: Caller, request: UserIn) -> OperationResult:
     """An account's fee rates."""
-    user = address_of(deps, request.user).lower()
-    cached = await _relay(deps, caller, Relay("userFees", (("user", user),)), FEES_S)
+    cached = await _of_user(deps, caller, "userFees", FEES_S, request)
     return _reply(deps, cached, FEES_S, cached.value)
 
 
 async def portfolio(deps: Deps, caller: Caller, request: PortfolioIn) -> OperationResult:
     """An account's value over time."""
-    user = address_of(deps, request.user).lower()
-    cached = await _relay(deps, caller, Relay("portfolio", (("user", user),)), PORTFOLIO_S)
+    cached = await _of_user(deps, caller, "portfolio", PORTFOLIO_S, request)
     rows = [row for row in cached.value if request.period in (None, row[0])]
     return _reply(deps, cached, PORTFOLIO_S, rows)
 
 
 _ALWAYS: Final = ("venue_unavailable", "rate_limited", "not_configured")
-
+_relay_of: Final = partial(
+    Operation,
+    auth="open",
+    response_model=Relayed,
+    is_relay=True,
+    family="venue",
+    open_world=True,
+)
 OPERATIONS: Final = (
-    Operation(
+    _relay_of(
         name="info_meta",
         title="Read market metadata",
         summary="Perpetuals of a dex with size decimals and leverage, as the venue tells them.",
-        auth="open",
         route=("GET", "/wallet/info/meta"),
         request_model=MetaIn,
-        response_model=Relayed,
-        is_relay=True,
         pass_through=meta,
-        family="venue",
-        open_world=True,
         refusals=("not_found", *_ALWAYS),
     ),
-    Operation(
+    _relay_of(
         name="info_spot_meta",
         title="Read spot metadata",
         summary="Spot pairs and tokens; pairs whose token is missing are left out and counted.",
-        auth="open",
         route=("GET", "/wallet/info/spot-meta"),
         request_model=Nothing,
-        response_model=Relayed,
-        is_relay=True,
         pass_through=spot_meta,
-        family="venue",
-        open_world=True,
         refusals=_ALWAYS,
     ),
-    Operation(
+    _relay_of(
         name="info_funding",
         title="Read funding",
         summary="Funding rates of a coin over at most 7 days; without start, the next predicted.",
-        auth="open",
         route=("GET", "/wallet/info/funding"),
         request_model=FundingIn,
-        response_model=Relayed,
-        is_relay=True,
         pass_through=funding,
-        family="venue",
-        open_world=True,
         refusals=("not_found", *_ALWAYS),
     ),
-    Operation(
+    _relay_of(
         name="info_order_history",
         title="Read an account's orders",
         summary="The newest orders of any account at the venue.",
-        auth="open",
         route=("GET", "/wallet/info/order-history"),
         request_model=OrdersIn,
-        response_model=Relayed,
-        is_relay=True,
         pass_through=order_history,
-        family="venue",
-        open_world=True,
         refusals=("invalid_address", *_ALWAYS),
     ),
-    Operation(
+    _relay_of(
         name="info_fees",
         title="Read an account's fees",
         summary="Fee rates and volume of any account at the venue.",
-        auth="open",
         route=("GET", "/wallet/info/fees"),
         request_model=UserIn,
-        response_model=Relayed,
-        is_relay=True,
         pass_through=fees,
-        family="venue",
-        open_world=True,
         refusals=("invalid_address", *_ALWAYS),
     ),
-    Operation(
+    _relay_of(
         name="info_portfolio",
         title="Read an account's value over time",
         summary="Value, result and volume of any account by period.",
-        auth="open",
         route=("GET", "/wallet/info/portfolio"),
         request_model=PortfolioIn,
-        response_model=Relayed,
-        is_relay=True,
         pass_through=portfolio,
-        family="venue",
-        open_world=True,
         refusals=("invalid_address", *_ALWAYS),
     ),
 )

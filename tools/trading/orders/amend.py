@@ -9,7 +9,7 @@ from typing import Final
 
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
-from domain.trading.order_gate import VenueRejection, rejected
+from domain.trading.order_gate import rejected
 from domain.trading.orders import (
     DONE,
     UNSENT,
@@ -255,8 +255,7 @@ async def _sent(deps: Deps, started: Cancelling, signed: SignedConfirmation) -> 
     except Refused as refused:
         raise venue_silent(deps, refused) from None
     if placed.outcome == "refused" and placed.kind != "no_order":
-        words, kind = placed.words or "it gave no words", placed.kind or "other"
-        raise Refused(rejected(VenueRejection(sentence=words, kind=kind)))
+        raise Refused(rejected(placed.words, placed.kind))
     # Neither its cancellation nor its status knows it: then it can stand nowhere any more.
     gone = placed.outcome == "refused"
     try:

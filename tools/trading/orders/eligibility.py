@@ -11,13 +11,12 @@ from pydantic import Field
 from domain.refusals import Refusal
 from domain.rules.order_rules import venues_of
 from domain.rules.rule_table import TARGET
-from domain.trading.order_gate import Missing, gate
+from domain.trading.order_gate import gate, not_ready
 from domain.trading.venue_account import usable
 from domain.trading.venue_values import VENUE
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
-from tools.model.operation import Caller, Deps, Operation, OperationResult, ResponseModel
-from tools.model.serialization import wire
+from tools.model.operation import Caller, Deps, HandlerResult, Operation, ResponseModel
 from tools.trading.fields import NetworkName
 from tools.trading.orders.market_state import AccountState, account
 from tools.trading.orders.queries import READS, CapOut, caps_of
@@ -25,14 +24,16 @@ from tools.trading.orders.request_models import AgentQuery
 from tools.trading.orders.response_models import ModeName
 from tools.trading.orders.trader_context import TraderContext, load_trader, throttle_key
 
+CheckName = Literal[
+    "policy_set", "venue_in_policy", "mandate_working", "owner_wallet_linked", "live_switch",
+    "mainnet", "allowlisted", "order_key", "builder_fee", "funded", "throttle",
+]  # fmt: skip
+
 
 class StatusCheck(ResponseModel):
     """One thing that has to hold before a live order goes through."""
 
-    name: Literal[
-        "policy_set", "venue_in_policy", "mandate_working", "owner_wallet_linked", "live_switch",
-        "mainnet", "allowlisted", "order_key", "builder_fee", "funded", "throttle",
-    ]  # fmt: skip
+    name: CheckName
     ok: bool | None = Field(description="null where the venue does not say, or it is not needed")
     who_fixes: Literal["agent", "owner", "operator", "venue", "nobody"]
     detail: str
@@ -51,7 +52,7 @@ class AgentStatusOut(ResponseModel):
     books: list[str] = Field(description="paper books")
 
 
-async def status(deps: Deps, caller: Caller, request: AgentQuery) -> OperationResult:
+async def status(deps: Deps, caller: Caller, request: AgentQuery) -> HandlerResult:
     """Whether live orders go through, and every reason why not."""
     agent_id = await _whose(deps, caller, request.agent_id)
     trader = replace(await load_trader(deps, caller, "terminal"), agent_id=agent_id)
@@ -60,24 +61,21 @@ async def status(deps: Deps, caller: Caller, request: AgentQuery) -> OperationRe
         account_state = await account(deps, trader, None, opens=False, priority="page")
     now = deps.clock.now()
 
-    def read(uow: UnitOfWork) -> tuple[dict[str, object], list[str], list[dict[str, object]]]:
-        caps = caps_of(uow, trader, now)
-        books = list(deps.paper.books(uow, trader.owner_id)) if deps.paper else []
-        return caps, books, _checks(uow, deps, trader, account_state, now)
+    def read(uow: UnitOfWork) -> AgentStatusOut:
+        checks = _checks(uow, deps, trader, account_state, now)
+        reasons = _reasons(trader, account_state, checks)
+        return AgentStatusOut(
+            agent_id=agent_id,
+            may_trade=not reasons,
+            mode=trader.mode,
+            network=trader.network,
+            reasons=reasons,
+            checks=checks,
+            caps=caps_of(uow, trader, now),
+            books=list(deps.paper.books(uow, trader.owner_id)) if deps.paper else [],
+        )
 
-    caps, books, checks = await deps.store.read(read)
-    reasons = _reasons(trader, account_state, checks)
-    body = {
-        "agent_id": agent_id,
-        "may_trade": not reasons,
-        "mode": trader.mode,
-        "network": trader.network,
-        "reasons": reasons,
-        "checks": checks,
-        "caps": caps,
-        "books": books,
-    }
-    return OperationResult(200, wire(body))
+    return HandlerResult(await deps.store.read(read))
 
 
 async def _whose(deps: Deps, caller: Caller, name: str | None) -> str | None:
@@ -96,45 +94,44 @@ async def _whose(deps: Deps, caller: Caller, name: str | None) -> str | None:
 
 def _checks(
     uow: UnitOfWork, deps: Deps, trader: TraderContext, account_state: AccountState, now: datetime
-) -> list[dict[str, object]]:
+) -> list[StatusCheck]:
     policy = uow.policies.get(trader.agent_id) if trader.agent_id else None
     left = min(deps.throttle.remaining(throttle_key(trader.link, trader.owner_id), now))
     key = None if account_state.agents is None else usable(trader.key, account_state.agents, now)
-    on = trader.switches
-    builder = trader.trading.builder_address
-    request = trader.agent_id is not None
-    rows: list[tuple[str, bool | None, str, str]] = [
-        ("policy_set", policy is not None if request else None, "owner", "a policy of the agent"),
-        (
-            "venue_in_policy",
-            VENUE in venues_of(policy) if request else None,
-            "owner",
-            f"the policy's venues name {VENUE}",
-        ),
-        ("mandate_working", None, "owner", "needed where an order cites a mandate"),
-        ("owner_wallet_linked", trader.link is not None, "owner", "a linked wallet"),
-        ("live_switch", on.live_terminal, "operator", "the terminal's live switch"),
-        ("mainnet", on.venue_mainnet, "operator", "off: live orders go to the testnet"),
-        ("allowlisted", trader.allowed, "operator", "the owner or the linked wallet is listed"),
-        ("order_key", key, "owner", "a key that the venue names and that is in date"),
-        ("builder_fee", None if builder is None else True, "owner", "never required"),
-        ("funded", None, "owner", "looked at with each live order, where its product trades"),
-        ("throttle", left > 0, "nobody", f"{left} calls left in this process"),
+    on, named = trader.switches, trader.agent_id is not None
+    fee = None if trader.trading.builder_address is None else True
+    has_policy = policy is not None if named else None
+    has_venue = VENUE in venues_of(policy) if named else None
+    rows: dict[CheckName, tuple[bool | None, Literal["owner", "operator", "nobody"], str]] = {
+        "policy_set": (has_policy, "owner", "a policy of the agent"),
+        "venue_in_policy": (has_venue, "owner", f"the policy's venues name {VENUE}"),
+        "mandate_working": (None, "owner", "needed where an order cites a mandate"),
+        "owner_wallet_linked": (trader.link is not None, "owner", "a linked wallet"),
+        "live_switch": (on.live_terminal, "operator", "the terminal's live switch"),
+        "mainnet": (on.venue_mainnet, "operator", "off: live orders go to the testnet"),
+        "allowlisted": (trader.allowed, "operator", "the owner or the linked wallet is listed"),
+        "order_key": (key, "owner", "a key that the venue names and that is in date"),
+        "builder_fee": (fee, "owner", "never required"),
+        "funded": (None, "owner", "looked at with each live order, where its product trades"),
+        "throttle": (left > 0, "nobody", f"{left} calls left in this process"),
+    }
+    return [
+        StatusCheck(name=name, ok=ok, who_fixes=who, detail=detail)
+        for name, (ok, who, detail) in rows.items()
     ]
-    return [dict(zip(("name", "ok", "who_fixes", "detail"), row, strict=True)) for row in rows]
 
 
 def _reasons(
-    trader: TraderContext, account_state: AccountState, checks: list[dict[str, object]]
+    trader: TraderContext, account_state: AccountState, checks: list[StatusCheck]
 ) -> list[str]:
     """Codes of what a live order would be refused with, in their order."""
-    missing = Missing(step="link") if trader.link is None else account_state.missing
+    missing = not_ready("link") if trader.link is None else account_state.missing
     attempt = replace(
         trader.gate_input, mode_seen="live", missing=missing, outage_reason=account_state.silent
     )
     verdict = gate(attempt)
     codes = [verdict.kind.code] if isinstance(verdict, Refusal) else []
-    lacks = {c["name"] for c in checks if c["ok"] is False}
+    lacks = {c.name for c in checks if c.ok is False}
     if not trader.allowed and "wallet_not_allowlisted" not in codes:
         codes.append("wallet_not_allowlisted")
     if missing is not None and "wallet_not_ready" not in codes:

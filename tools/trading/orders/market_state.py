@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import Final
 
 from domain.ports import Venue
-from domain.refusals import Refused
+from domain.refusals import Refusal, Refused
 from domain.trading.builder_fee import order_fee
 from domain.trading.indices import dex_of, text
 from domain.trading.modes import Mode
-from domain.trading.order_gate import FieldProblem, Missing
+from domain.trading.order_gate import FieldProblem, not_ready
 from domain.trading.orders import PaidBuilder
 from domain.trading.pricing import NoPrice, Quote, quote_of, tradable
 from domain.trading.venue_account import Link, usable
@@ -49,7 +49,7 @@ class AccountState:
     """
 
     agents: tuple[ApprovedAgent, ...] | None = None
-    missing: Missing | None = None
+    missing: Refusal | None = None
     fault: FieldProblem | None = None
     leverage: int | None = None
     builder: PaidBuilder | None = None
@@ -148,12 +148,12 @@ async def account(
     """
     link = trader.link
     if link is None:
-        return AccountState(missing=Missing(step="link"))
+        return AccountState(missing=not_ready("link"))
     venue = venue_of(deps, link.network)
     try:
         agents = (await agents_of(venue, link, priority=priority)).value
         if not usable(trader.key, agents, deps.clock.now()):
-            return AccountState(agents=agents, missing=Missing(step="enable"))
+            return AccountState(agents=agents, missing=not_ready("enable"))
         if not opens or perp is None:
             return AccountState(agents=agents)
         missing = await _unfunded(venue, link, perp)
@@ -178,7 +178,7 @@ def too_high(setting: int, limit: int) -> FieldProblem | None:
     return problem_with(rule, nearest=str(limit))
 
 
-async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
+async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Refusal | None:
     """Whether margin is missing where the product is traded; a pooled account has it in its spot
     balances.
     """
@@ -191,8 +191,7 @@ async def _unfunded(venue: Venue, link: Link, perp: Perp) -> Missing | None:
         worth = cached.value.account_value
     if worth > 0:
         return None
-    detail: dict[str, object] = {"dex": perp.dex, "account_mode": mode}
-    return Missing(step="fund", detail=detail)
+    return not_ready("fund", {"dex": perp.dex, "account_mode": mode})
 
 
 async def _builder(deps: Deps, link: Link) -> PaidBuilder | None:

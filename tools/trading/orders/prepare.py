@@ -18,7 +18,7 @@ from domain.ports import Ids, Venue
 from domain.refusals import Refused, refusal
 from domain.trading.modes import Mode, TradingSurface
 from domain.trading.order_caps import CapCheck, Counter, DayUse, day_checks
-from domain.trading.order_gate import FieldProblem, Missing, PositionSeen, invalid_order
+from domain.trading.order_gate import FieldProblem, PositionSeen, invalid_order, not_ready
 from domain.trading.order_input import CloseRequest, OrderRequest
 from domain.trading.orders import (
     LATE,
@@ -306,7 +306,7 @@ def decide(
             fault=problem
             or facts.account.fault
             or _request_problem(uow, trader, request, facts.mode),
-            missing=Missing(step="link")
+            missing=not_ready("link")
             if trader.link is None and facts.mode == "live"
             else facts.account.missing,
             caps=_caps(trader, request, facts, amount, counters, ctx.now),

@@ -14,7 +14,7 @@ from domain.ports import Venue
 from domain.refusals import Refused
 from domain.trading.indices import dex_of
 from domain.trading.modes import Mode
-from domain.trading.order_gate import VenueRejection, rejected
+from domain.trading.order_gate import rejected
 from domain.trading.orders import (
     DONE,
     FORGOTTEN_AFTER,
@@ -165,9 +165,7 @@ async def _end_seen(
     if refused_unfilled(order, venue_state):
         if was_open(order):
             return None  # what stood in the book was not refused
-        why = rejected(
-            VenueRejection(sentence=venue_state.status, kind=kind_of(venue_state.status))
-        )
+        why = rejected(venue_state.status, kind_of(venue_state.status))
         # One word: what its answer did not refuse too is looked for until its bytes have ended.
         end = OrderEnd(
             transition="refuse", size=Decimal(0), refusal=why, fills_complete=True, verified=False

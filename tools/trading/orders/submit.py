@@ -15,16 +15,10 @@ import anyio
 
 from domain.money import Usdc
 from domain.ports import Venue
-from domain.refusals import Refused, refusal
+from domain.refusals import Refusal, Refused, refusal
 from domain.times import day_of
 from domain.trading.order_caps import CapCheck, day_checks
-from domain.trading.order_gate import (
-    FieldProblem,
-    Missing,
-    PositionSeen,
-    VenueRejection,
-    rejected,
-)
+from domain.trading.order_gate import FieldProblem, PositionSeen, not_ready, rejected
 from domain.trading.orders import Order, OrderAction, is_reduce_only, next_status
 from domain.trading.outcome import OrderEnd
 from domain.trading.paper.order_execution import MarketSnapshot
@@ -269,20 +263,20 @@ def _marked(
 
 def _signing_fault(
     uow: UnitOfWork, order: Order, checked: SubmissionCheck, now: datetime
-) -> tuple[str | None, Missing | None]:
+) -> tuple[str | None, Refusal | None]:
     """The faults of the signature, and the step that its account lacks."""
     link = uow.venue.link_of(order.owner_id, order.network)
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
     bad, missing = checked.bad, None
     if link is None or link.wallet != order.wallet:
-        missing = Missing(step="link")
+        missing = not_ready("link")
     elif bad is None and checked.signer != link.wallet:
         if key is None or (checked.signer or "").lower() != key.agent:
             bad = NOBODYS
         elif not key.alive(now) or (
             checked.agents is not None and not usable(key, checked.agents, now)
         ):
-            missing = Missing(step="enable")
+            missing = not_ready("enable")
     if bad is None and now >= order.expires_at:
         bad = "its time is up"
     return bad, missing
@@ -458,5 +452,4 @@ def paper_end(
         return OrderEnd(
             transition="fill", fills=execution.fills, fills_complete=True, venue_message="filled"
         )
-    rejection = VenueRejection(sentence="nobody stands within the limit", kind="no_liquidity")
-    return OrderEnd.refused(rejected(rejection))
+    return OrderEnd.refused(rejected("nobody stands within the limit", "no_liquidity"))
