@@ -11,7 +11,6 @@ from typing import Final
 from pydantic import Field
 
 from domain.refusals import Refusal, Refused, refusal
-from domain.times import timestamp
 from domain.trading.indices import text, usdc_text
 from domain.trading.limit_log import limits_change
 from domain.trading.order_caps import OrderLimits
@@ -225,7 +224,7 @@ async def positions(deps: Deps, caller: Caller, request: Nothing) -> HandlerResu
         PositionsOut(
             live=None if silent else live,
             paper=paper,
-            as_of=timestamp(min((t.as_of for t in told), default=now)),
+            as_of=min((t.as_of for t in told), default=now),
             stale=silent or any(t.stale for t in told),
         )
     )

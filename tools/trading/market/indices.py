@@ -10,7 +10,6 @@ from pydantic import Field
 
 from domain.ports import Venue
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
 from domain.trading.indices import (
     CATEGORY,
     COUNTED_IN,
@@ -148,7 +147,7 @@ async def _indices_of_dex(
             at_oi_cap=perp.coin in at_cap,
             limit_enforced_by="Venue",
             network=venue.network,
-            as_of=timestamp(perps.as_of),
+            as_of=perps.as_of,
             stale=perps.stale,
         )
 
@@ -182,7 +181,7 @@ async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> Handle
     return HandlerResult(
         IndicesOut(
             network=venue.network,
-            as_of=timestamp(min(p.as_of for p in parts)),
+            as_of=min(p.as_of for p in parts),
             stale=any(p.stale for p in parts),
             indices=sorted(included, key=lambda row: row.sym),
         )

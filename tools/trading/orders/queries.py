@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
-from domain.times import day_of, midnight, timestamp
+from domain.times import day_of, midnight
 from domain.trading.limit_log import limits_change
 from domain.trading.order_caps import OrderLimits
 from domain.trading.order_gate import limit_raise
@@ -180,7 +180,7 @@ def caps_of(uow: UnitOfWork, trader: TraderContext, now: datetime) -> CapOut:
         own=pair(trader.own),
         operator=pair(trader.operator),
         paper=PaperUse(used=_counted(paper.total, "paper orders of the UTC day on this surface")),
-        resets_at=timestamp(midnight(now)),
+        resets_at=midnight(now),
     )
 
 
