@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -13,10 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.cli import development
-
-ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PACKAGES: tuple[str, ...] = tuple(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+from tests.house.sources import PACKAGES, PROJECT, ROOT, nodes, paths
 
 # Packages that only an installation with an extra can run.
 EXTRA_OF: Mapping[str, str] = {"devtools": development.EXTRA}
@@ -39,7 +35,7 @@ def _names(requirements: Iterable[str]) -> set[str]:
 
 
 def _modules(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -48,8 +44,8 @@ def _modules(path: Path) -> Iterator[str]:
 
 def _imported(packages: Iterable[str]) -> set[str]:
     """The distributions that packages of ours import, wherever in a module."""
-    paths = (path for package in packages for path in (ROOT / package).rglob("*.py"))
-    roots = {module.partition(".")[0] for path in paths for module in _modules(path)}
+    modules = (module for path in paths(*packages) for module in _modules(path))
+    roots = {module.partition(".")[0] for module in modules}
     offered = packages_distributions()
     theirs = roots - set(PACKAGES) - sys.stdlib_module_names
     return {_plain(name) for root in theirs for name in offered[root]}

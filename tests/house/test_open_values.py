@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from tests.house.test_shape import PACKAGES
+from tests.house.sources import PACKAGES, paths
 
-ROOT = Path(__file__).parents[2]
 OPEN = re.compile(r"\b(?:dict|Mapping)\[str, Any\]|\[str, Any\]\(")
 DECODED = re.compile(r"(?<![\w.])JsonObject\b")
 
@@ -38,7 +36,7 @@ def _lines(package: str, what: re.Pattern[str]) -> int:
     """Lines of a package that match, without imports."""
     return sum(
         1
-        for path in sorted((ROOT / package).rglob("*.py"))
+        for path in paths(package)
         for line in path.read_text().splitlines()
         if what.search(line) and not line.lstrip().startswith(("from ", "import "))
     )

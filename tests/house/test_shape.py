@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-PACKAGES: tuple[str, ...] = tuple(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+from tests.house.sources import FUNCTIONS, PACKAGES, ROOT, name_of, nodes, paths, tree
+
 MODULE_LINES, FUNCTION_LINES = 600, 60
 
 # What no line of shipped code names, and why it is there.
@@ -40,41 +38,28 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
 }
 
 
-def _sources() -> list[Path]:
-    return [p for f in PACKAGES for p in sorted((ROOT / f).rglob("*.py"))]
-
-
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def _name(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
-
-
 def _module(path: Path) -> str:
-    return _name(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return name_of(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def test_every_package_of_ours_is_listed() -> None:
     """Folders with Python in them are shipped packages, or are known to be something else."""
     folders = {p.parent.name for p in ROOT.glob("*/*.py")}
     assert folders - set(PACKAGES) == {"tests", "bench", "mcpb", "clients"}
-    for path in _sources():
+    for path in paths():
         assert (path.parent / "__init__.py").is_file(), path
 
 
 def _longer() -> Iterator[tuple[str, int]]:
-    for path in _sources():
+    for path in paths():
         lines = len(path.read_text().splitlines())
         if lines > MODULE_LINES:
-            yield _name(path), lines
-        for node in ast.walk(_tree(path)):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield name_of(path), lines
+        for node in nodes(path):
+            if isinstance(node, FUNCTIONS):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > FUNCTION_LINES:
-                    yield f"{_name(path)}::{node.name}", lines
+                    yield f"{name_of(path)}::{node.name}", lines
 
 
 @pytest.mark.slow
@@ -86,7 +71,7 @@ def test_modules_and_functions_are_small() -> None:
 def _imports(path: Path, known: set[str]) -> set[str]:
     """The modules of ours that a module imports, wherever in it."""
     found: set[str] = set()
-    for node in ast.walk(_tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {a.name for a in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -97,7 +82,7 @@ def _imports(path: Path, known: set[str]) -> set[str]:
 
 @pytest.mark.slow
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    modules = {_module(p): p for p in _sources()}
+    modules = {_module(p): p for p in paths()}
     arrows = {name: _imports(path, set(modules)) - {name} for name, path in modules.items()}
     while leaves := {name for name, to in arrows.items() if not to & arrows.keys()}:
         arrows = {name: to for name, to in arrows.items() if name not in leaves}
@@ -106,8 +91,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 def _definitions(path: Path) -> Iterator[str]:
     """Names that a module defines at its top and that somebody has to name to use them."""
-    for node in _tree(path).body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    for node in tree(path).body:
+        if isinstance(node, FUNCTIONS):
             if not node.decorator_list:  # a decorator may have registered it
                 yield node.name
         elif isinstance(node, ast.ClassDef):
@@ -121,7 +106,7 @@ def _definitions(path: Path) -> Iterator[str]:
 def _words(path: Path) -> set[str]:
     """Names that a module uses, and the words of its short strings (entry points, annotations)."""
     used: set[str] = set()
-    for node in ast.walk(_tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             used.add(node.id)
         elif isinstance(node, ast.Attribute):
@@ -133,7 +118,7 @@ def _words(path: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_nothing_is_defined_that_nobody_calls() -> None:
-    shipped = [p for p in _sources() if "versions" not in p.parts]
+    shipped = [p for p in paths() if "versions" not in p.parts]
     used = {word for path in shipped for word in _words(path)} | {"__all__"}
     unused = {
         f"{_module(path)}.{name}"
@@ -147,9 +132,9 @@ def test_nothing_is_defined_that_nobody_calls() -> None:
 
 def _methods(path: Path) -> Iterator[tuple[str, str]]:
     """(class, method) of what somebody has to name to call it; a decorator of a library calls."""
-    for c in ast.walk(_tree(path)):
+    for c in nodes(path):
         for n in c.body if isinstance(c, ast.ClassDef) else ():
-            if not isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) or n.name[:2] == "__":
+            if not isinstance(n, FUNCTIONS) or n.name[:2] == "__":
                 continue
             if not any(isinstance(d, ast.Call) for d in n.decorator_list):
                 yield c.name, n.name
@@ -158,7 +143,7 @@ def _methods(path: Path) -> Iterator[tuple[str, str]]:
 def _repositories() -> Mapping[str, str]:
     """The classes of storage/repositories, each with its name in a unit of work."""
     found: dict[str, str] = {}
-    for n in ast.walk(_tree(ROOT / "storage" / "unit_of_work.py")):
+    for n in nodes(ROOT / "storage" / "unit_of_work.py"):
         if isinstance(n, ast.FunctionDef) and n.decorator_list and isinstance(n.returns, ast.Name):
             found[n.returns.id] = n.name
     return found
@@ -168,7 +153,7 @@ def _repositories() -> Mapping[str, str]:
 def _pairs(path: Path) -> frozenset[tuple[str, str]]:
     """(whose, what) of every attribute that a module names: `uow.ledger.page` is (ledger, page)."""
     found: set[tuple[str, str]] = set()
-    for n in ast.walk(_tree(path)):
+    for n in nodes(path):
         if isinstance(n, ast.Attribute) and isinstance(n.value, (ast.Attribute, ast.Name)):
             found.add((n.value.attr if isinstance(n.value, ast.Attribute) else n.value.id, n.attr))
     return frozenset(found)
@@ -176,7 +161,7 @@ def _pairs(path: Path) -> frozenset[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_no_method_is_there_that_nobody_calls() -> None:
-    shipped = [p for p in _sources() if "versions" not in p.parts]
+    shipped = [p for p in paths() if "versions" not in p.parts]
     used = {word for path in shipped for word in _words(path)}
     said = {pair for path in shipped for pair in _pairs(path)}
     repositories = _repositories()
@@ -196,7 +181,7 @@ def test_no_method_is_there_that_nobody_calls() -> None:
 @pytest.mark.parametrize("family", ["mandates", "actions", "agents", "public", "trading"])
 def test_no_family_imports_another(family: str) -> None:
     others = {"mandates", "actions", "agents", "public", "trading", "sign_in"} - {family}
-    known = {_module(p) for p in _sources()}
+    known = {_module(p) for p in paths()}
     for path in sorted((ROOT / "tools" / family).rglob("*.py")):
         seen = {m.split(".")[1] for m in _imports(path, known) if m.startswith("tools.")}
         assert not seen & others, path
@@ -220,7 +205,7 @@ NAMED: Mapping[str, str] = {
 
 def test_declarations_of_many_values_take_them_by_name() -> None:
     for path, names in NAMED.items():
-        made = {n.name: n for n in ast.walk(_tree(ROOT / path)) if isinstance(n, ast.ClassDef)}
+        made = {n.name: n for n in nodes(ROOT / path) if isinstance(n, ast.ClassDef)}
         for name in names.split():
             (decorator,) = [d for d in made[name].decorator_list if "dataclass" in ast.unparse(d)]
             assert "kw_only=True" in ast.unparse(decorator), name
@@ -235,7 +220,7 @@ def test_no_two_modules_of_payloads_name_the_same_keys() -> None:
             path.name
             for room in rooms
             for path in room.rglob("*.py")
-            for node in ast.walk(_tree(path))
+            for node in nodes(path)
             if isinstance(node, ast.Constant) and node.value == key
         }
         assert holders <= {"payload_schema.py", "claimed.py", "measured_codec.py", "progress.py"}, (

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
 import domain.next_steps
 from domain.next_steps import EVERYBODY
-from tests.house.test_house import PACKAGES, ROOT, sources
+from tests.house.sources import calls_of, name_of
 from tests.surfaces.test_next_steps import BY_ROUTE, DOCUMENTS
 from tests.world import BY_NAME
 from tools.dispatch.run import _ROLES
@@ -18,16 +16,6 @@ FIELDS = ("text", "tool", "route", "by")
 MADE = {"domain/next_steps.py", "tools/dispatch/run.py"}
 # The guard of the MCP transports knows no owner's count, but places that are at rest.
 OF_THE_TRANSPORT = {"server/mcp_api/session_limits.py"}
-
-
-def calls_of(name: str) -> Iterator[tuple[Path, ast.Call]]:
-    for path in sources(*sorted(PACKAGES)):
-        text = path.read_text()
-        if name not in text:
-            continue
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == name:
-                yield path, node
 
 
 def read(node: ast.expr) -> object:
@@ -40,7 +28,7 @@ def read(node: ast.expr) -> object:
 def test_a_step_is_one_of_the_catalogue_and_says_whose_it_is() -> None:
     seen = 0
     for path, node in calls_of("NextStep"):
-        if str(path.relative_to(ROOT)) in MADE and any(
+        if name_of(path) in MADE and any(
             not isinstance(a, ast.Constant | ast.Name) for a in node.args
         ):
             continue
@@ -65,7 +53,7 @@ def test_who_is_told_that_it_was_too_much_is_told_a_true_time_or_none() -> None:
         code = node.args[0] if node.args else None
         if not isinstance(code, ast.Constant) or not str(code.value).endswith("rate_limited"):
             continue
-        if str(path.relative_to(ROOT)) in OF_THE_TRANSPORT:
+        if name_of(path) in OF_THE_TRANSPORT:
             continue
         seen += 1
         assert {"retry_at", "retry_safe"} & {k.arg for k in node.keywords}, (path, node.lineno)
