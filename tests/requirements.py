@@ -84,7 +84,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("nine kinds of step with all their fields", (D + "reads/test_view.py::test_every_kind_of_step_appears_and_each_has_its_fields",)),
         ("groups newest first, pending approvals on top", (D + "reads/test_view.py::test_groups_stand_newest_first_and_pending_approvals_on_top",)),
         ("a reason comes from the agent's own rows alone", (D + "reads/test_view.py::test_a_reason_comes_only_from_the_agent_s_own_rows",)),
-        ("an action names the clauses that allowed it, and those it broke", (D + "reads/test_view.py::test_an_action_names_the_clauses_that_allowed_it",
+        ("an action names the clauses that allowed it, and those it broke", (D + "reads/test_view.py::test_a_pair_is_one_group_the_action_first_and_the_measured_outcome_after_it",
                                                                              D + "reads/test_view.py::test_a_refused_attempt_is_a_note_that_cites_its_clause")),
     ),
     "2.8": (

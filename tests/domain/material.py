@@ -53,6 +53,10 @@ def mandate_read(at: MandateSnapshot) -> dict[str, Any]:
     }
 
 
+def words(text: str) -> set[str]:
+    return set(text.split())
+
+
 def usdc(text: str | int) -> Usdc:
     return Usdc.parse(text)
 

@@ -41,3 +41,7 @@ def calls_of(*functions: str) -> Iterator[tuple[Path, ast.Call]]:
             for node in nodes(path):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") in functions:
                     yield path, node
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())

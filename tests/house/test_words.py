@@ -7,58 +7,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.house.sources import FUNCTIONS, name_of, nodes, paths, tree
+from tests.house.sources import FUNCTIONS, name_of, nodes, paths, tree, words
 
 # What a row, an answer, a caller or an amount is not called (docs/architecture.md, CONTRIBUTING.md "Forty words").
-NO_NAMES = frozenset(
-    [
-        "told",
-        "asked",
-        "found",
-        "brought",
-        "waited",
-        "wanted",
-        "given",
-        "somebody",
-        "nobody",
-        "whoever",
-        "happening",
-        "sight",
-    ]
+NO_NAMES = words(
+    "told asked found brought waited wanted given somebody nobody whoever happening sight"
 )
 # Modules that had one word for everything; each has a room and a noun now.
-NO_MODULES = frozenset(
-    [
-        "once",
-        "kept",
-        "fit",
-        "turns",
-        "outside",
-        "unseen",
-        "sums",
-        "shelf",
-        "garbage",
-        "quiet",
-        "presumed",
-        "brought",
-        "telling",
-        "filling",
-        "meeting",
-        "making",
-        "standing",
-        "intake",
-        "handed",
-        "rereading",
-        "keeping",
-        "reading",
-        "waits",
-        "together",
-        "tail",
-        "host",
-        "late_mcp",
-        "late_screens",
-        "late_venues",
-    ]
+NO_MODULES = words(
+    "once kept fit turns outside unseen sums shelf garbage quiet presumed brought telling filling "
+    "meeting making standing intake handed rereading keeping reading waits together tail host "
+    "late_mcp late_screens late_venues"
 )
 RIDDLES = re.compile(
     r"(what|who|whoever|whose|whom|whatever|where|when|why|how|nobody|somebody)\b", re.I

@@ -37,62 +37,29 @@ from tests.domain.material import (
     on_the_wire,
     row,
     usdc,
+    words,
 )
 
-PARTS = {
-    "as_of",
-    "mandate",
-    "progress",
-    "events",
-    "clauses",
-    "card_header",
-    "card_footer",
-    "limits",
-    "fees",
-    "steps",
-    "lock",
-    "chain_state",
-    "exposure",
-    "terms_status",
-}
-STEP = {
-    "id",
-    "group",
-    "kind",
-    "code",
-    "status",
-    "at",
-    "reported_by",
-    "confirmed_on_chain",
-    "est",
-    "amount_usdc",
-    "tx_hash",
-    "why",
-    "note",
-    "resource",
-    "target",
-    "allowed_by",
-    "breached",
-    "clauses",
-    "params",
-}
-NOW = START + timedelta(hours=2)
-EARLY_LOG = StagedLog(
-    name="Executed",
-    address="0x" + "cc" * 20,
-    mandate=None,
-    args={
-        "target": MARKET,
-        "selector": SELECTOR,
-        "spent": 40_000_000,
-        "returned": 0,
-        "approved": 0,
-        "agent": "0xbb",
-    },
-    at=NOW - timedelta(minutes=1),
-    block=9,
-    tx_hash="0x01",
+PARTS = words(
+    "as_of mandate progress events clauses card_header card_footer limits fees steps lock "
+    "chain_state exposure terms_status"
 )
+STEP = words(
+    "id group kind code status at reported_by confirmed_on_chain est amount_usdc tx_hash why note "
+    "resource target allowed_by breached clauses params"
+)
+FIGURES = words(
+    "worth_est realized floor cash positions_est fees agent_fee_reserved leave_now_est "
+    "leave_now_basis exit_cost_est rules next_event status day horizon_days"
+)
+LIMITS = words("budget per_action per_day stop_line period pending_approvals paid_reads")
+KINDS = words("instruction research verify consent action outcome funding control note")
+NOW = START + timedelta(hours=2)
+CALLED = {"target": MARKET, "selector": SELECTOR, "spent": 40_000_000, "returned": 0, "approved": 0}
+EARLY_LOG = StagedLog(
+    name="Executed", address="0x" + "cc" * 20, mandate=None, args=CALLED | {"agent": "0xbb"},
+    at=NOW - timedelta(minutes=1), block=9, tx_hash="0x01",
+)  # fmt: skip
 
 
 def steps(at: MandateSnapshot) -> list[dict[str, Any]]:
@@ -103,84 +70,33 @@ def steps(at: MandateSnapshot) -> list[dict[str, Any]]:
 def pending(name: str, minutes: int, **more: Any) -> Approval:
     place = {"market": "erc4626-test", "address": MARKET, "selector": SELECTOR}
     asked = START + timedelta(minutes=minutes)
-    return Approval(
-        name,
-        "m_1",
-        "pending",
-        place,
-        "0x",
-        "h",
-        usdc(30),
-        "to rebalance",
-        asked,
-        asked + timedelta(days=1),
-        **more,
-    )
+    until, why = asked + timedelta(days=1), "to rebalance"
+    return Approval(name, "m_1", "pending", place, "0x", "h", usdc(30), why, asked, until, **more)
 
 
 def test_the_read_has_every_part_and_is_json() -> None:
     made = ledger(
         deposit(500), row("buy", 40, tx="0x01", position={"id": "p"}), executed(40, tx="0x01")
     )
-    view = mandate_read(
-        made.case(
-            terms_status=TermsStatus(
-                signed=True, version="2", digest_matches=True, signer_matches=True
-            )
-        )
-    )
+    signed = TermsStatus(signed=True, version="2", digest_matches=True, signer_matches=True)
+    view = mandate_read(made.case(terms_status=signed))
     assert set(view) == PARTS
     assert json.loads(json.dumps(view)) == view
-    assert set(view["progress"]) >= {
-        "worth_est",
-        "realized",
-        "floor",
-        "cash",
-        "positions_est",
-        "fees",
-        "agent_fee_reserved",
-        "leave_now_est",
-        "leave_now_basis",
-        "exit_cost_est",
-        "rules",
-        "next_event",
-        "status",
-        "day",
-        "horizon_days",
-    }
+    assert set(view["progress"]) >= FIGURES
     limits = view["limits"]
-    keys = {
-        "budget",
-        "per_action",
-        "per_day",
-        "stop_line",
-        "period",
-        "pending_approvals",
-        "paid_reads",
-    }
-    assert set(limits["allowed"]) == set(limits["used"]) == keys
+    assert set(limits["allowed"]) == set(limits["used"]) == LIMITS
     assert all({"value", "source", "basis"} <= set(u) for u in limits["used"].values())
     assert [e["event_id"] for e in view["events"]] == [e.event_id for e in reversed(made.events)]
-    assert set(on_the_wire(summary(made.case()))) == {
-        "public_id",
-        "status",
-        "mandate",
-        "progress",
-        "pending_approvals",
-    }
+    listed = {"public_id", "status", "mandate", "progress", "pending_approvals"}
+    assert set(on_the_wire(summary(made.case()))) == listed
 
 
 def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
-    told = on_the_wire(
-        clauses(
-            mandate(approval_above_usdc=usdc("12.5"), on_floor="close"),
-            Switches(stop_line_dry_run=False),
-        )
-    )
+    m = mandate(approval_above_usdc=usdc("12.5"), on_floor="close")
+    told = on_the_wire(clauses(m, Switches(stop_line_dry_run=False)))
     assert [(c["n"], c["key"]) for c in told] == [(int(k), k.key) for k in ClauseKey]
-    assert [c["enforced_by"] for c in told] == ["Contract"] * 5 + ["Service guard"] * 2 + [
-        "Contract"
-    ] * 3
+    by = ["Contract"] * 5 + ["Service guard"] * 2 + ["Contract"] * 3
+    assert [c["enforced_by"] for c in told] == by
     assert all(c["source"] == c["signed_fields"][0] for c in told)
     assert {c["status"] for c in told} == {"enforced"}
     assert told[1]["source"] == "perTxCap"
@@ -190,10 +106,7 @@ def test_the_ten_clauses_stand_in_their_order_with_who_enforces_them() -> None:
 
 def test_what_a_switch_turns_off_is_stored_and_pending() -> None:
     off = on_the_wire(clauses(mandate(), Switches(approval_gate=False, stop_line_dry_run=True)))
-    assert {c["n"]: c["status"] for c in off if c["status"] != "enforced"} == {
-        6: "stored_pending",
-        7: "stored_pending",
-    }
+    assert [c["n"] for c in off if c["status"] == "stored_pending"] == [6, 7]
 
 
 def test_what_the_vault_asks_for_itself_no_switch_turns_off() -> None:
@@ -215,114 +128,77 @@ def test_markets_name_every_entry_and_its_enforcer() -> None:
         Target("venue", venue="perps", symbols=("BTC",), label="Open Venue"),
     )
     told = on_the_wire(clauses(mandate(allowed_targets=targets), Switches()))[4]
-    assert [i["enforced_by"] for i in told["params"]["items"]] == [
-        "Contract",
-        "Service guard",
-        "Contract",
-        "Service guard",
-        "Venue",
-    ]
+    by = [i["enforced_by"] for i in told["params"]["items"]]
+    assert by == ["Contract", "Service guard", "Contract", "Service guard", "Venue"]
     assert "paid reads (x402) at named hosts (1)" in told["text_en"]
     assert "a.example" not in told["text_en"]
     assert "Test market" in told["text_en"]
 
 
 def _story() -> Ledger:
-    made = ledger(
+    place = {"position": {"id": "p"}}
+    return ledger(
         deposit(500),
         row("fee", "0.01", fee_kind="x402", resource="https://a.example/x", text="prices"),
-    )
-    made.add(
         row("note", preview={"ok": True}, text="checked"),
         row("note", approval={"approval_id": "ap_1", "status": "approved"}),
-    )
-    made.add(
-        row("buy", 40, tx="0x01", why="cheap", position={"id": "p"}, target={"address": MARKET}),
+        row("buy", 40, tx="0x01", why="cheap", target={"address": MARKET}, **place),
         executed(40, tx="0x01"),
-    )
-    made.add(
         executed(5, tx="0x02"),
         row("note", by="keeper", marks={"p": "41"}),
-        row("note", mark="42", position={"id": "p"}),
-    )
-    made.add(
-        row("resolve", 1, position={"id": "p"}),
+        row("note", mark="42", **place),
+        row("resolve", 1, **place),
         row("stop", None, "chain", reason="owner"),
         row("withdraw", 455, "chain"),
+        row("payout", "0.1", "chain"),
+        row("note", text="good-bye"),
     )
-    return made.add(row("payout", "0.1", "chain"), row("note", text="good-bye"))
 
 
 def test_every_kind_of_step_appears_and_each_has_its_fields() -> None:
     told = steps(_story().case(mandate(purpose="grow slowly"), approvals=(pending("ap_2", 1),)))
-    assert {s["kind"] for s in told} == {
-        "instruction",
-        "research",
-        "verify",
-        "consent",
-        "action",
-        "outcome",
-        "funding",
-        "control",
-        "note",
-    }
+    assert {s["kind"] for s in told} == KINDS
     assert all(set(s) == STEP for s in told)
     last = told[-1]
-    assert (last["kind"], last["note"], last["clauses"]) == (
-        "instruction",
-        "grow slowly",
-        list(range(1, 11)),
-    )
+    assert (last["kind"], last["note"]) == ("instruction", "grow slowly")
+    assert last["clauses"] == list(range(1, 11))
 
 
 def test_a_pair_is_one_group_the_action_first_and_the_measured_outcome_after_it() -> None:
-    group = [s for s in steps(_story().case()) if s["group"] == "0x01"]
-    assert [(s["kind"], s["reported_by"]) for s in group] == [
-        ("action", "agent"),
-        ("outcome", "chain"),
-    ]
+    told = steps(_story().case())
+    group = [s for s in told if s["group"] == "0x01"]
+    by = [(s["kind"], s["reported_by"]) for s in group]
+    assert by == [("action", "agent"), ("outcome", "chain")]
     assert all(s["confirmed_on_chain"] for s in group)
-    assert (group[0]["why"], group[1]["why"]) == ("cheap", None)
-    assert not group[0]["est"]
-    alone = next(s for s in steps(_story().case()) if s["group"] == "0x02")
+    assert (group[0]["why"], group[1]["why"], group[0]["est"]) == ("cheap", None, False)
+    assert (group[0]["allowed_by"], group[0]["breached"]) == ([2, 3, 4, 5, 8], [])
+    (alone,) = [s for s in told if s["group"] == "0x02"]
     assert (alone["kind"], alone["code"]) == ("action", "executed")
 
 
 def test_groups_stand_newest_first_and_pending_approvals_on_top() -> None:
-    told = steps(
-        _story().case(approvals=(pending("ap_2", 1), pending("ap_3", 2), pending("ap_4", -3_000)))
-    )
+    items = (pending("ap_2", 1), pending("ap_3", 2), pending("ap_4", -3_000))
+    told = steps(_story().case(approvals=items))
     assert [s["id"] for s in told[:2]] == ["ap_3", "ap_2"]
-    assert (told[0]["kind"], told[0]["status"], told[0]["why"]) == (
-        "consent",
-        "pending",
-        "to rebalance",
-    )
+    shown = ("consent", "pending", "to rebalance")
+    assert (told[0]["kind"], told[0]["status"], told[0]["why"]) == shown
     assert "ap_4" not in [s["id"] for s in told]
     times = [s["at"] for s in told[2:-1] if s["tx_hash"] is None]
     assert times == sorted(times, reverse=True)
 
 
 def test_a_reason_comes_only_from_the_agent_s_own_rows() -> None:
-    told = steps(
-        ledger(row("note", by="keeper", text="mine", why="no"), row("note", text="yours")).case()
-    )
-    assert {s["reported_by"]: s["why"] for s in told} == {
-        "keeper": None,
-        "agent": "yours",
-        "owner": None,
-    }
+    made = ledger(row("note", by="keeper", text="mine", why="no"), row("note", text="yours"))
+    told = {s["reported_by"]: s["why"] for s in steps(made.case())}
+    assert told == {"keeper": None, "agent": "yours", "owner": None}
 
 
 def test_a_log_that_is_not_deep_enough_is_shown_and_not_confirmed() -> None:
-    at = ledger(deposit(500), row("buy", 40, tx="0x01")).case(
-        provisional=(EARLY_LOG, replace(EARLY_LOG, name="New"))
-    )
+    early = (EARLY_LOG, replace(EARLY_LOG, name="New"))
+    at = ledger(deposit(500), row("buy", 40, tx="0x01")).case(provisional=early)
     group = [s for s in steps(at) if s["group"] == "0x01"]
-    assert [(s["status"], s["confirmed_on_chain"], s["amount_usdc"]) for s in group] == [
-        ("done", False, "40.000000"),
-        ("provisional", False, "40.000000"),
-    ]
+    assert [s["status"] for s in group] == ["done", "provisional"]
+    assert {(s["confirmed_on_chain"], s["amount_usdc"]) for s in group} == {(False, "40.000000")}
     assert mandate_read(at)["progress"]["cash"] == "500.000000"
 
 
@@ -337,29 +213,19 @@ def test_a_refused_attempt_is_a_note_that_cites_its_clause(reason: str, clause: 
     assert step["breached"] == []
 
 
-def test_an_action_names_the_clauses_that_allowed_it() -> None:
-    step = next(
-        s for s in steps(_story().case()) if s["kind"] == "action" and s["reported_by"] == "agent"
-    )
-    assert step["allowed_by"] == [2, 3, 4, 5, 8]
-    assert step["breached"] == []
-
-
 @pytest.mark.parametrize(
-    ("chain", "withdrawable", "reason"),
+    ("seen", "withdrawable", "reason"),
     [
-        (VaultState("0xcc", BlockStamp(1, "0x", NOW), True, withdrawable=True), True, None),
-        (
-            VaultState("0xcc", BlockStamp(1, "0x", NOW), True, lock_reason=1, lock_until=NOW),
-            False,
-            "open_positions",
-        ),
+        ({"withdrawable": True}, True, None),
+        ({"lock_reason": 1, "lock_until": NOW}, False, "open_positions"),
         (None, None, "unknown"),
     ],
 )
 def test_the_lock_mirrors_the_vault(
-    chain: VaultState | None, withdrawable: bool | None, reason: str | None
+    seen: dict[str, Any] | None, withdrawable: bool | None, reason: str | None
 ) -> None:
+    block = BlockStamp(1, "0x", NOW)
+    chain = None if seen is None else VaultState("0xcc", block, True, **seen)
     lock = mandate_read(case(chain=chain))["lock"]
     assert set(lock) == {"withdrawable", "reason", "until", "message"}
     assert (lock["withdrawable"], lock["reason"]) == (withdrawable, reason)
@@ -368,51 +234,26 @@ def test_the_lock_mirrors_the_vault(
 
 def test_the_chain_state_says_what_was_read_and_when() -> None:
     chain = VaultState("0xcc", BlockStamp(9, "0x", NOW), True, agent="0xbb", stopped=True)
-    told = mandate_read(case(mandate(refreshed_at=NOW), chain=chain, provisional=(EARLY_LOG,)))[
-        "chain_state"
-    ]
-    assert (
-        told["stopped"],
-        told["settled"],
-        told["agent"],
-        told["agent_known"],
-        told["as_of_block"],
-    ) == (
-        True,
-        False,
-        "0xbb",
-        True,
-        9,
-    )
+    read = case(mandate(refreshed_at=NOW), chain=chain, provisional=(EARLY_LOG,))
+    told = mandate_read(read)["chain_state"]
+    assert (told["stopped"], told["settled"], told["agent"]) == (True, False, "0xbb")
+    assert (told["agent_known"], told["as_of_block"]) == (True, 9)
     assert told["refreshed_at"] == "2026-11-02T11:00:00.000Z"
     unread = mandate_read(case())["chain_state"]
     assert (unread["stopped"], unread["agent_known"]) == (None, False)
 
 
 def test_the_next_event_is_the_soonest() -> None:
-    soon = (NOW + timedelta(hours=1)).isoformat()
-    made = ledger(deposit(500), row("note", next_at=soon))
-    assert mandate_read(made.case())["progress"]["next_event"] == {
-        "kind": "next_at",
-        "at": "2026-11-02T12:00:00.000Z",
-    }
+    def next_of(at: MandateSnapshot) -> Any:
+        return mandate_read(at)["progress"]["next_event"]
+
+    made = ledger(deposit(500), row("note", next_at=(NOW + timedelta(hours=1)).isoformat()))
+    assert next_of(made.case()) == {"kind": "next_at", "at": "2026-11-02T12:00:00.000Z"}
     item = replace(pending("ap_1", 0), expires_at=NOW + timedelta(minutes=5))
-    assert (
-        mandate_read(made.case(approvals=(item,)))["progress"]["next_event"]["kind"]
-        == "approval_expiry"
-    )
-    assert (
-        mandate_read(ledger(deposit(500), row("note", next_at="soon")).case())["progress"][
-            "next_event"
-        ]["kind"]
-        == "ends_at"
-    )
-    assert (
-        mandate_read(case(mandate(status=Status.CANCELLED, vault_address=None)))["progress"][
-            "next_event"
-        ]
-        is None
-    )
+    assert next_of(made.case(approvals=(item,)))["kind"] == "approval_expiry"
+    unclear = ledger(deposit(500), row("note", next_at="soon"))
+    assert next_of(unclear.case())["kind"] == "ends_at"
+    assert next_of(case(mandate(status=Status.CANCELLED, vault_address=None))) is None
 
 
 def test_a_paused_mandate_says_so() -> None:
@@ -421,10 +262,8 @@ def test_a_paused_mandate_says_so() -> None:
 
 
 def test_paid_reads_count_in_credits_of_the_day_rounded_up_a_read() -> None:
-    made = ledger(
-        *[row("fee", "0.011", fee_kind="paid_read") for _ in range(60)],
-        row("fee", 1, fee_kind="gas"),
-    )
+    reads = [row("fee", "0.011", fee_kind="paid_read") for _ in range(60)]
+    made = ledger(*reads, row("fee", 1, fee_kind="gas"))
     assert mandate_read(made.case())["limits"]["used"]["paid_reads"]["value"] == 120
 
 
