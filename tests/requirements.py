@@ -160,7 +160,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("good for a day", (T + "mandates/test_calls.py::test_an_approval_lasts_a_day_and_covers_one_action",)),
     ),
     "3.3": (
-        ("each outcome books what it should", (D + "agents/test_transfers.py::test_an_outbound_report_leaves_idle_for_in_transit",
+        ("each outcome books what it should", (D + "agents/test_transfers.py::test_a_report_is_in_transit_and_leaves_idle_where_it_goes_out",
                                                D + "agents/test_transfers.py::test_a_confirmation_puts_what_really_moved_on_idle",
                                                D + "agents/test_transfers.py::test_a_failed_report_gives_an_outbound_amount_back")),
         ("nobody overdraws together", (T + "keeper/test_transfers_processes.py::test_64_outbound_reports_of_two_processes_never_overdraw",)),

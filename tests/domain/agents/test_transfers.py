@@ -64,15 +64,18 @@ def judged(
     return outcome(report, told, gained=gained, **given | more)
 
 
-def test_an_inbound_report_is_in_transit_only() -> None:
-    assert moves(report_transfer(a_report("in"), idle=0, allow_overdraft=False)) == {
-        "in_transit": 5_000_000
-    }
-
-
-def test_an_outbound_report_leaves_idle_for_in_transit() -> None:
-    step = report_transfer(a_report(), idle=5_000_000, allow_overdraft=False)
-    assert moves(step) == {"in_transit": 5_000_000, "idle": -5_000_000}
+@pytest.mark.parametrize(
+    ("direction", "idle", "moved"),
+    [
+        ("in", 0, {"in_transit": 5_000_000}),
+        ("out", 5_000_000, {"in_transit": 5_000_000, "idle": -5_000_000}),
+    ],
+)
+def test_a_report_is_in_transit_and_leaves_idle_where_it_goes_out(
+    direction: str, idle: int, moved: dict[str, int]
+) -> None:
+    step = report_transfer(a_report(direction), idle=idle, allow_overdraft=False)
+    assert moves(step) == moved
     assert step.report.override_reason is None
 
 
@@ -122,13 +125,11 @@ def test_an_overdraft_may_be_corrected_below_zero() -> None:
 
 
 def test_a_failed_report_gives_an_outbound_amount_back() -> None:
-    assert moves(settle_transfer(a_report(), TransferOutcome(None), idle=0, now=NOW)) == {
-        "in_transit": -5_000_000,
-        "idle": 5_000_000,
-    }
-    assert moves(settle_transfer(a_report("in"), TransferOutcome(None), idle=0, now=NOW)) == {
-        "in_transit": -5_000_000
-    }
+    failed = [
+        moves(settle_transfer(a_report(way), TransferOutcome(None), idle=0, now=NOW))
+        for way in ("out", "in")
+    ]
+    assert failed == [{"in_transit": -5_000_000, "idle": 5_000_000}, {"in_transit": -5_000_000}]
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,15 @@ import pytest
 from domain.agents.policy import Policy, changes
 from domain.mandates.approvals import Approval, decided
 from domain.refusals import Refused
-from tests.domain.material import MARKET, SELECTOR, START, usdc
+from tests.domain.material import MARKET, SELECTOR, START, usdc, words
 from tools.model.serialization import wire
 
-ITEM = Approval(
-    "ap_1",
-    "m_1",
-    "pending",
-    {"market": None, "address": MARKET, "selector": SELECTOR},
-    "0x",
-    "h",
-    usdc(30),
-    "why",
-    START,
-    START + timedelta(days=1),
+PLACE = {"market": None, "address": MARKET, "selector": SELECTOR}
+END = START + timedelta(days=1)
+ITEM = Approval("ap_1", "m_1", "pending", PLACE, "0x", "h", usdc(30), "why", START, END)
+SHOWN = words(
+    "approval_id public_id status target data approve_amount_usdc clause why requested_at "
+    "expires_at decided_at note"
 )
 
 
@@ -41,36 +36,19 @@ def test_a_decision_is_made_once_and_repeating_it_changes_nothing() -> None:
 
 
 def test_an_item_is_good_for_a_day_and_not_at_its_end() -> None:
-    end = START + timedelta(days=1)
-    assert ITEM.status_at(end - timedelta(microseconds=1)) == "pending"
-    assert ITEM.status_at(end) == "expired"
-    assert replace(ITEM, status="approved").status_at(end) == "expired"
-    assert replace(ITEM, status="declined").status_at(end) == "declined"
+    assert ITEM.status_at(END - timedelta(microseconds=1)) == "pending"
+    assert ITEM.status_at(END) == "expired"
+    assert replace(ITEM, status="approved").status_at(END) == "expired"
+    assert replace(ITEM, status="declined").status_at(END) == "declined"
     with pytest.raises(Refused, match="approval_expired"):
-        decided(ITEM, "approve", None, end)
+        decided(ITEM, "approve", None, END)
 
 
 def test_the_item_on_the_wire_is_the_contract_s() -> None:
     told = wire(ITEM.as_item(START.astimezone(UTC)))
-    assert set(told) == {
-        "approval_id",
-        "public_id",
-        "status",
-        "target",
-        "data",
-        "approve_amount_usdc",
-        "clause",
-        "why",
-        "requested_at",
-        "expires_at",
-        "decided_at",
-        "note",
-    }
-    assert (told["clause"], told["approve_amount_usdc"], told["decided_at"]) == (
-        6,
-        "30.000000",
-        None,
-    )
+    assert set(told) == SHOWN
+    assert (told["clause"], told["approve_amount_usdc"]) == (6, "30.000000")
+    assert told["decided_at"] is None
 
 
 def test_a_first_policy_lists_what_it_sets_and_an_unchanged_save_nothing() -> None:
@@ -79,13 +57,7 @@ def test_a_first_policy_lists_what_it_sets_and_an_unchanged_save_nothing() -> No
         "per_tx_cap_usdc": {"from": None, "to": "5.000000"},
         "accepts_mandates": {"from": False, "to": True},
     }
-    assert (
-        changes(
-            first,
-            replace(first, per_tx_cap_usdc=usdc("5.00"), updated_at=START + timedelta(days=1)),
-        )
-        == {}
-    )
+    assert changes(first, replace(first, per_tx_cap_usdc=usdc("5.00"), updated_at=END)) == {}
 
 
 def test_only_true_allows_an_overdraft() -> None:
@@ -98,10 +70,7 @@ def test_only_true_allows_an_overdraft() -> None:
 
 def test_one_and_true_are_two_settings() -> None:
     """Only `true` allows an overdraft, so that a change between the two is a change."""
-    one, yes = (
-        Policy(auto_vs_approval={"allow_overdraft": 1}),
-        Policy(auto_vs_approval={"allow_overdraft": True}),
-    )
+    one, yes = (Policy(auto_vs_approval={"allow_overdraft": v}) for v in (1, True))
     assert (one.allow_overdraft, yes.allow_overdraft) == (False, True)
     assert set(changes(one, yes)) == set(changes(yes, one)) == {"auto_vs_approval"}
     assert changes(yes, yes) == {}

@@ -57,9 +57,14 @@ KINDS = words("instruction research verify consent action outcome funding contro
 NOW = START + timedelta(hours=2)
 CALLED = {"target": MARKET, "selector": SELECTOR, "spent": 40_000_000, "returned": 0, "approved": 0}
 EARLY_LOG = StagedLog(
-    name="Executed", address="0x" + "cc" * 20, mandate=None, args=CALLED | {"agent": "0xbb"},
-    at=NOW - timedelta(minutes=1), block=9, tx_hash="0x01",
-)  # fmt: skip
+    name="Executed",
+    address="0x" + "cc" * 20,
+    mandate=None,
+    args=CALLED | {"agent": "0xbb"},
+    at=NOW - timedelta(minutes=1),
+    block=9,
+    tx_hash="0x01",
+)
 
 
 def steps(at: MandateSnapshot) -> list[dict[str, Any]]:

@@ -41,40 +41,23 @@ from tests.domain.material import (
 )
 
 NOW = START + timedelta(hours=2)
-ORDER = [
-    "mandate_not_accepted",
-    "mandate_stopped",
-    "mandate_paused",
-    "mandate_ended",
-    "target_not_allowed",
-    "over_per_tx_cap",
-    "over_daily_cap",
-    "over_budget",
-    "below_stop_line",
-    "approval_missing",
-]
+TOMORROW = NOW + timedelta(days=1)
+MINUTES = timedelta(minutes=10)
+ORDER = (
+    "mandate_not_accepted mandate_stopped mandate_paused mandate_ended target_not_allowed "
+    "over_per_tx_cap over_daily_cap over_budget below_stop_line approval_missing"
+)
 
 
 def want(
-    amount: str | int = 10,
-    target: str = MARKET,
-    data: str = CALL,
-    held: str | int = 0,
-    name: str | None = None,
+    amount: str | int = 10, target: str = MARKET, data: str = CALL, held: int = 0, name: str = ""
 ) -> ActionRequest:
-    return ActionRequest(target, data, usdc(amount), usdc(held), name)
+    return ActionRequest(target, data, usdc(amount), usdc(held), name or None)
 
 
 def vault(at: datetime = NOW, **more: Any) -> VaultState:
-    plain: dict[str, Any] = {
-        "address": "0x" + "cc" * 20,
-        "block": BlockStamp(7, "0x07", at),
-        "exists": True,
-        "cash": usdc(500),
-        "floor": usdc(400),
-        "total_deposited": usdc(500),
-    }
-    return VaultState(**(plain | more))
+    plain = {"cash": usdc(500), "floor": usdc(400), "total_deposited": usdc(500)}
+    return VaultState(VAULT, BlockStamp(7, "0x07", at), True, **(plain | more))
 
 
 def funded(*rows: Any, **more: Any) -> MandateSnapshot:
@@ -85,26 +68,26 @@ def failing(snapshot: MandateSnapshot, request: ActionRequest | None = None) -> 
     return [c.code for c in action_checks(snapshot, request or want()) if c.ok is False]
 
 
-def hold(amount: str | int, name: str = "h") -> Reservation:
-    action = Action(
-        action_hash=f"{amount}:{name}",
-        target=MARKET,
-        selector=SELECTOR,
-        data_hash=name,
-        amount=usdc(amount),
-    )
+def hold(amount: str | int, name: str = "h", *, until: timedelta = MINUTES) -> Reservation:
+    of = {"action_hash": f"{amount}:{name}", "data_hash": name}
+    action = Action(target=MARKET, selector=SELECTOR, amount=usdc(amount), **of)
     return Reservation(
-        public_id="m_1",
-        action=action,
-        made_at=NOW,
-        expires_at=NOW + timedelta(minutes=10),
-        sender="0x" + "bb" * 20,
+        public_id="m_1", action=action, made_at=NOW, expires_at=NOW + until, sender="0x1"
     )
+
+
+def spent(*amounts: int) -> list[Any]:
+    """Executed calls of the day."""
+    return [executed(a, tx=f"0x{n}", at=NOW) for n, a in enumerate(amounts)]
+
+
+def check_of(snapshot: MandateSnapshot, code: str, request: ActionRequest | None = None) -> Any:
+    return next(c for c in action_checks(snapshot, request or want()) if c.code == code)
 
 
 def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() -> None:
     told = action_checks(funded(chain=vault()), want())
-    assert [c.code for c in told] == ORDER
+    assert [c.code for c in told] == ORDER.split()
     assert all(c.ok and c.refusal is None for c in told)
     assert all(set(c.as_json()) == {"clause", "code", "ok", "detail"} for c in told)
 
@@ -118,39 +101,24 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
         ("mandate_paused", funded(mandate=mandate(paused_at=START)), want()),
         ("mandate_paused", funded(chain=vault(paused=True)), want()),
         ("mandate_ended", funded(mandate=mandate(ends_at=NOW)), want()),
-        (
-            "mandate_ended",
-            funded(
-                mandate=mandate(ends_at=NOW + timedelta(days=1)),
-                chain=vault(NOW + timedelta(days=1)),
-            ),
-            want(),
-        ),
+        ("mandate_ended", funded(mandate=mandate(ends_at=TOMORROW), chain=vault(TOMORROW)), want()),
         ("target_not_allowed", funded(), want(target=OTHER)),
         ("target_not_allowed", funded(), want(data="0xdeadbeef")),
         ("over_per_tx_cap", funded(), want("50.000001")),
         ("over_per_tx_cap", funded(policy=Policy(per_tx_cap_usdc=usdc(5))), want("5.000001")),
-        (
-            "over_daily_cap",
-            funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]),
-            want("0.000001"),
-        ),
+        ("over_daily_cap", funded(*spent(50, 50, 50)), want("0.000001")),
         ("over_daily_cap", funded(chain=vault(spent_today=usdc(150))), want("0.000001")),
         ("over_daily_cap", funded(reservations=(hold(145),)), want("5.000001")),
         ("over_budget", funded(chain=vault(cash=usdc(9), positions=usdc(491))), want("9.000001")),
         ("over_budget", funded(policy=Policy(total_cap_usdc=usdc(9))), want("9.000001")),
         ("over_budget", ledger(deposit(9)).case(mandate(stop_floor_bps=10000)), want("9.000001")),
-        (
-            "below_stop_line",
-            funded(chain=vault(positions=usdc(0), cash=usdc("399.999999"))),
-            want(),
-        ),
+        ("below_stop_line", funded(chain=vault(cash=usdc("399.999999"))), want()),
     ],
 )
 def test_a_failing_check_is_a_refusal_with_its_code_and_numbers(
     code: str, case: MandateSnapshot, wanted: ActionRequest
 ) -> None:
-    check = next(c for c in action_checks(case, wanted) if c.code == code)
+    check = check_of(case, code, wanted)
     assert not check.ok
     assert check.refusal is not None
     block = check.refusal.as_json()
@@ -197,37 +165,20 @@ def test_what_no_entry_pins_may_be_anything_as_in_the_vault() -> None:
 
 
 def test_equality_passes_every_cap() -> None:
-    case = funded(
-        executed(50, tx="0x01", at=NOW),
-        executed(50, tx="0x02", at=NOW),
-        chain=vault(cash=usdc(400), spent_today=usdc(100)),
-    )
+    case = funded(*spent(50, 50), chain=vault(cash=usdc(400), spent_today=usdc(100)))
     assert failing(case, want(50)) == []
     asked = replace(case, mandate=mandate(approval_above_usdc=usdc(50)))
     assert failing(asked, want(50)) == []
-    assert failing(asked, want("50.000001")) == [
-        "over_per_tx_cap",
-        "over_daily_cap",
-        "approval_missing",
-    ]
+    above = ["over_per_tx_cap", "over_daily_cap", "approval_missing"]
+    assert failing(asked, want("50.000001")) == above
 
 
 def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() -> None:
     case = funded(mandate=mandate(approval_above_usdc=usdc(5)))
     check = action_checks(case, want(10))[-1]
     assert (check.ok, check.refusal) == (False, None)
-    item = Approval(
-        "ap_1",
-        "m_1",
-        "approved",
-        {"address": MARKET, "selector": SELECTOR},
-        "0x",
-        "h",
-        usdc(10),
-        None,
-        NOW,
-        NOW + timedelta(days=1),
-    )
+    place = {"address": MARKET, "selector": SELECTOR}
+    item = Approval("ap_1", "m_1", "approved", place, "0x", "h", usdc(10), None, NOW, TOMORROW)
     asked = replace(case, approvals=(item,))
     assert action_checks(asked, want(10, name="h"))[-1].ok
     assert not action_checks(asked, want(10, name="another call, alike in all but its data"))[-1].ok
@@ -235,12 +186,7 @@ def test_asking_refuses_nothing_by_itself_and_an_approved_item_lets_it_pass() ->
 
 
 def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
-    case = funded(
-        *[executed(50, tx=f"0x{n}", at=NOW) for n in range(2)], executed(30, tx="0x9", at=NOW)
-    )
-    refused = next(c.refusal for c in action_checks(case, want(21)) if c.code == "over_daily_cap")
-    assert refused is not None
-    block = refused.as_json()
+    block = check_of(funded(*spent(50, 50, 30)), "over_daily_cap", want(21)).refusal.as_json()
     assert block["retry_at"] == "2026-11-03T00:00:00.000Z"
     assert block["remaining"]["value"] == "20.000000"
     assert "21.000000" in block["reason"]
@@ -260,9 +206,8 @@ def test_one_action_that_is_reserved_reported_and_mined_counts_once() -> None:
     assert failing(two, want(50)) == []
     told = limits(two).used.per_day
     assert (told.value, told.reserved) == (usdc(50), usdc(50))
-    assert failing(
-        replace(case, reservations=(hold(50), hold(50, "i"), hold("0.000001", "j"))), want(50)
-    ) == ["over_daily_cap"]
+    three = replace(two, reservations=(*two.reservations, hold("0.000001", "j")))
+    assert failing(three, want(50)) == ["over_daily_cap"]
 
 
 def test_a_claim_of_less_than_was_handed_out_frees_nothing() -> None:
@@ -279,23 +224,20 @@ def test_two_actions_one_reported_and_one_handed_out_both_count() -> None:
 
 
 def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
-    held = replace(hold(150), expires_at=NOW + timedelta(minutes=10))
-    left = remaining(funded(reservations=(held,)))
-    assert (left.binding.key, left.retry_at) == ("per_day", NOW + timedelta(minutes=10))
+    left = remaining(funded(reservations=(hold(150),)))
+    assert (left.binding.key, left.retry_at) == ("per_day", NOW + MINUTES)
     waits = remaining(funded(row("buy", 150, tx="0x01", at=NOW)))
     assert waits.retry_at == NOW + timedelta(seconds=Config().claim_ttl_s)
-    spent = remaining(funded(*[executed(50, tx=f"0x{n}", at=NOW) for n in range(3)]))
-    assert spent.retry_at == START.replace(hour=0) + timedelta(days=1)
+    used = remaining(funded(*spent(50, 50, 50)))
+    assert used.retry_at == START.replace(hour=0) + timedelta(days=1)
 
 
 def used_up(**more: Any) -> MandateSnapshot:
     """Claims of 145 of today's 150, and 11 and 10 of calldata; the first two holds end within an
     hour, the claims after midnight."""
     late = NOW.replace(hour=23, minute=50)
-    held = (
-        replace(hold(11), expires_at=late + timedelta(minutes=3)),
-        replace(hold(10, "i"), expires_at=late + timedelta(minutes=5)),
-    )
+    three, five = (late - NOW + timedelta(minutes=n) for n in (3, 5))
+    held = (hold(11, until=three), hold(10, "i", until=five))
     said = [row("buy", "29", tx=f"0x{n}", at=late, target={"address": OTHER}) for n in range(5)]
     return funded(*said, now=late, reservations=held, **more)
 
@@ -324,10 +266,8 @@ def test_the_refusal_of_the_day_says_when_this_amount_fits(amount: Any, minutes:
 
 def test_the_refusal_of_the_cash_says_when_this_amount_fits() -> None:
     """Cash 40 with 30 and 8 held: 10 fit when the 30 end, 39 when both have, 41 never."""
-    first = replace(hold(30), expires_at=NOW + timedelta(minutes=4))
-    case = funded(
-        chain=vault(cash=usdc(40), positions=usdc(460)), reservations=(first, hold(8, "i"))
-    )
+    first, low = hold(30, until=timedelta(minutes=4)), vault(cash=usdc(40), positions=usdc(460))
+    case = funded(chain=low, reservations=(first, hold(8, "i")))
     for amount, minutes in ((10, 4), (39, 10), (41, None)):
         refused = next(c.refusal for c in action_checks(case, want(amount)) if c.refusal)
         assert refused.kind.code == "over_budget"
@@ -349,9 +289,7 @@ def test_a_time_is_found_without_trying_every_end(monkeypatch: pytest.MonkeyPatc
         return by_waiting(snapshot, at)
 
     monkeypatch.setattr(retry_times, "by_waiting", counted)
-    held = tuple(
-        replace(hold("0.5", f"h{n}"), expires_at=NOW + timedelta(seconds=n + 1)) for n in range(600)
-    )
+    held = tuple(hold("0.5", f"h{n}", until=timedelta(seconds=n + 1)) for n in range(600))
     case = funded(reservations=held)
     # 300 of 150 are held by 600 holds of a half: the first 301 have to end.
     assert remaining(case).retry_at == NOW + timedelta(seconds=301)
@@ -395,12 +333,7 @@ def test_an_exit_is_possible_below_the_stop_line() -> None:
     ("case", "value", "key", "retry"),
     [
         (funded(), "50.000000", "per_action", False),
-        (
-            funded(*[executed(45, tx=f"0x{n}", at=NOW) for n in range(3)]),
-            "15.000000",
-            "per_day",
-            True,
-        ),
+        (funded(*spent(45, 45, 45)), "15.000000", "per_day", True),
         (funded(chain=vault(cash=usdc(7), positions=usdc(493))), "7.000000", "budget", False),
         (funded(mandate=mandate(status=Status.STOPPED)), "0.000000", "at_stop", False),
         (funded(mandate=mandate(paused_at=START)), "0.000000", "your_floors", False),
@@ -413,38 +346,27 @@ def test_what_remains_names_the_clause_that_binds(
     case: MandateSnapshot, value: str, key: str, retry: bool
 ) -> None:
     told = remaining(case).as_json()
-    assert (told["value"], told["binding"]["key"], told["retry_at"] is not None) == (
-        value,
-        key,
-        retry,
-    )
+    assert (told["value"], told["binding"]["key"]) == (value, key)
+    assert (told["retry_at"] is not None) is retry
+
+
+def at_stake(case: MandateSnapshot) -> list[str]:
+    """Before a pause, today, ever."""
+    told = on_the_wire(exposure(case))
+    return [told[n] for n in ("before_pause", "today", "ever")]
 
 
 def test_the_exposure_before_funding_is_that_of_the_terms() -> None:
     """Above the floor 500 - 400 = 100, and 2% of 400 = 8: 108 ever; a day, and one transaction, 108 (under its 150)."""
-    told = on_the_wire(exposure(ledger().case(mandate(status=Status.SIGNED))))
-    assert (told["before_pause"], told["today"], told["ever"]) == (
-        "108.000000",
-        "108.000000",
-        "108.000000",
-    )
+    assert at_stake(ledger().case(mandate(status=Status.SIGNED))) == ["108.000000"] * 3
 
 
 def test_the_live_exposure_follows_the_vault() -> None:
     """Cash 460, position 45, floor 400: 105 above it, and 8: 113 ever. Today, and at once, min(113, 110 + 45) = 113."""
     case = funded(chain=vault(cash=usdc(460), positions=usdc(45), spent_today=usdc(40)))
-    told = on_the_wire(exposure(case))
-    assert (told["before_pause"], told["today"], told["ever"]) == (
-        "113.000000",
-        "113.000000",
-        "113.000000",
-    )
-    paused = on_the_wire(exposure(funded(chain=vault(paused=True))))
-    assert (paused["before_pause"], paused["today"], paused["ever"]) == (
-        "0.000000",
-        "0.000000",
-        "108.000000",
-    )
+    assert at_stake(case) == ["113.000000"] * 3
+    paused = funded(chain=vault(paused=True))
+    assert at_stake(paused) == ["0.000000", "0.000000", "108.000000"]
 
 
 @pytest.mark.parametrize(
@@ -456,24 +378,19 @@ def test_the_live_exposure_follows_the_vault() -> None:
     ],
 )
 def test_a_closed_mandate_exposes_nothing(case: MandateSnapshot) -> None:
-    told = on_the_wire(exposure(case))
-    assert {told[n] for n in ("before_pause", "today", "ever")} == {"0.000000"}
+    assert at_stake(case) == ["0.000000"] * 3
 
 
 def test_a_stop_that_only_the_record_knows_does_not_lower_the_exposure() -> None:
     stopped = mandate(status=Status.STOPPED)
-    assert on_the_wire(exposure(funded(mandate=stopped, chain=vault())))["ever"] == "108.000000"
-    assert on_the_wire(exposure(funded(mandate=stopped)))["ever"] == "108.000000"
-    assert (
-        on_the_wire(exposure(funded(row("stop", None, "chain", reason="owner"), mandate=stopped)))[
-            "ever"
-        ]
-        == "0.000000"
-    )
+    assert at_stake(funded(mandate=stopped, chain=vault()))[2] == "108.000000"
+    assert at_stake(funded(mandate=stopped))[2] == "108.000000"
+    on_chain = funded(row("stop", None, "chain", reason="owner"), mandate=stopped)
+    assert at_stake(on_chain)[2] == "0.000000"
 
 
 @pytest.mark.parametrize(
-    ("changes", "seen", "at_stake"),
+    ("changes", "seen", "lost"),
     [
         ({"ends_at": START}, {}, "0.600000"),
         ({}, {"stopped": True, "stop_reason": 1}, "0.600000"),
@@ -484,9 +401,8 @@ def test_a_stop_that_only_the_record_knows_does_not_lower_the_exposure() -> None
     ],
 )
 def test_after_the_close_the_agent_can_lose_two_percent_of_what_it_may_unwind(
-    changes: dict[str, Any], seen: dict[str, Any], at_stake: str
+    changes: dict[str, Any], seen: dict[str, Any], lost: str
 ) -> None:
     """Exits are fair: of 30 in positions 0.60 can go, while the agent may unwind at all."""
     chain = vault(cash=usdc(475), positions=usdc(30), **seen)
-    told = on_the_wire(exposure(funded(mandate=mandate(**changes), chain=chain)))
-    assert {told[n] for n in ("before_pause", "today", "ever")} == {at_stake}
+    assert at_stake(funded(mandate=mandate(**changes), chain=chain)) == [lost] * 3

@@ -51,6 +51,8 @@ CODES = {
     "agent_mismatch": 10,
     "duplicate_tx": 10,
 }
+MISSING = ["approval_missing"]
+UNLISTED = ["target_not_allowed"]
 
 
 def codes(snapshot: MandateSnapshot, event: NewEvent, *same: Any) -> list[str]:
@@ -62,20 +64,10 @@ def funded(*rows: NewEvent, **more: Any) -> MandateSnapshot:
 
 
 def item(amount: int, status: str = "approved", **more: Any) -> Approval:
-    told: dict[str, Any] = {
-        "approval_id": "ap_1",
-        "public_id": "m_1",
-        "status": status,
-        "target": {"address": MARKET, "selector": SELECTOR},
-        "data": "0x",
-        "action_hash": "h",
-        "approve_amount_usdc": usdc(amount),
-        "why": None,
-        "requested_at": START,
-        "expires_at": START + timedelta(days=1),
-        "data_hash": "0x" + "da" * 32,
-    }
-    return Approval(**(told | more))
+    place = {"address": MARKET, "selector": SELECTOR}
+    until, data_hash = START + timedelta(days=1), "0x" + "da" * 32
+    plain = Approval("ap_1", "m_1", "approved", place, "0x", "h", usdc(amount), None, START, until)
+    return replace(plain, status=status, **({"data_hash": data_hash} | more))
 
 
 CASES: dict[str, Callable[[], tuple[MandateSnapshot, NewEvent]]] = {
@@ -226,12 +218,11 @@ def test_an_approved_item_covers_its_own_action_once() -> None:
     case = funded(approval_above_usdc=usdc(20))
     assert codes(replace(case, approvals=(item(40),)), new) == []
     alike = replace(case, approvals=(item(40, data_hash="0x" + "db" * 32),))
-    assert codes(alike, new) == ["approval_missing"]
-    assert codes(replace(case, approvals=(item(40, "used"),)), new) == ["approval_missing"]
-    assert codes(replace(case, approvals=(item(41),)), new) == ["approval_missing"]
-    assert codes(replace(case, approvals=(item(40, target={"address": OTHER}),)), new) == [
-        "approval_missing"
-    ]
+    assert codes(alike, new) == MISSING
+    assert codes(replace(case, approvals=(item(40, "used"),)), new) == MISSING
+    assert codes(replace(case, approvals=(item(41),)), new) == MISSING
+    elsewhere = item(40, target={"address": OTHER})
+    assert codes(replace(case, approvals=(elsewhere,)), new) == MISSING
     assert codes(replace(case, switches=Switches(approval_gate=False)), new) == []
 
 
@@ -242,9 +233,7 @@ def test_a_report_of_an_approved_execution_is_clean_after_the_item_is_used_up() 
     assert codes(case, row("buy", 40, tx="0x01"), made.events[-1]) == []
 
 
-def test_what_happened_after_a_stop_of_the_record_is_flagged_and_what_happened_before_it_is_not() -> (
-    None
-):
+def test_what_happened_after_a_stop_of_the_record_is_flagged_and_nothing_before_it() -> None:
     stop = row("stop", None, "owner", at=NOON, reason="owner", record_only=True)
     made = ledger(deposit(500), stop)
     stopped = made.case(mandate(status=Status.STOPPED, stopped_at=NOON))
@@ -258,40 +247,42 @@ def test_what_happened_after_a_stop_of_the_record_is_flagged_and_what_happened_b
 
 
 def test_unwinding_a_closed_mandate_breaks_nothing() -> None:
-    told = row(
-        "move",
-        42,
-        "chain",
-        tx="0x02",
-        at=NOON,
-        unwound={"target": MARKET, "selector": SELECTOR, "received": "42"},
-    )
+    unwound = {"target": MARKET, "selector": SELECTOR, "received": "42"}
+    told = row("move", 42, "chain", tx="0x02", at=NOON, unwound=unwound)
     for closed in (funded(status=Status.STOPPED, stopped_at=START), funded(ends_at=START)):
         assert codes(closed, told) == []
 
 
-def test_paid_reads_go_to_the_hosts_of_the_terms() -> None:
-    only = funded(allowed_targets=(Target("x402", hosts=("data.example",)),))
-    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://data.example/a")) == []
-    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="https://else.example/a")) == [
-        "target_not_allowed"
-    ]
-    assert codes(only, row("fee", "0.01", fee_kind="x402", resource="http://[bad")) == [
-        "target_not_allowed"
-    ]
-    assert (
-        codes(funded(), row("fee", "0.01", fee_kind="x402", resource="https://any.example")) == []
-    )
-    assert codes(only, row("fee", "0.01", fee_kind="gas")) == []
+def paid(at: str | None, **said: str) -> NewEvent:
+    return row("fee", "0.01", **(said if at is None else said | {"resource": at}))
 
 
-def test_a_host_of_the_terms_with_a_port_takes_that_port_only() -> None:
-    only = funded(allowed_targets=(Target("x402", hosts=("data.example:443", "own.example:81")),))
-    judged = {
-        at: codes(only, row("fee", "0.01", fee_kind="x402", resource=at))
-        for at in ("https://data.example/a", "http://data.example/a", "http://own.example:81/a")
-    }
-    assert list(judged.values()) == [[], ["target_not_allowed"], []]
+NAMES: tuple[dict[str, str], ...] = ({"fee_kind": "tools"}, {}, {"fee_kind": "data"})
+PORTS = ("data.example:443", "own.example:81")
+DATA, ELSE = "https://data.example/a", "https://else.example/a"
+
+
+@pytest.mark.parametrize(
+    ("hosts", "said", "broken"),
+    [
+        (("data.example",), paid(DATA, fee_kind="x402"), []),
+        (("data.example",), paid(ELSE, fee_kind="x402"), UNLISTED),
+        (("data.example",), paid("http://[bad", fee_kind="x402"), UNLISTED),
+        ((), paid("https://any.example", fee_kind="x402"), []),
+        (("data.example",), paid(None, fee_kind="gas"), []),
+        # Whatever it is named.
+        *[(("data.example",), paid(DATA, **kind), []) for kind in NAMES],
+        *[(("data.example",), paid(ELSE, **kind), UNLISTED) for kind in NAMES],
+        # A host with a port takes that port only.
+        (PORTS, paid(DATA, fee_kind="x402"), []),
+        (PORTS, paid("http://data.example/a", fee_kind="x402"), UNLISTED),
+        (PORTS, paid("http://own.example:81/a", fee_kind="x402"), []),
+    ],
+)
+def test_paid_reads_go_to_the_hosts_of_the_terms(
+    hosts: tuple[str, ...], said: NewEvent, broken: list[str]
+) -> None:
+    assert codes(funded(allowed_targets=(Target("x402", hosts=hosts),)), said) == broken
 
 
 def test_a_venue_order_is_judged_by_its_market() -> None:
@@ -301,14 +292,6 @@ def test_a_venue_order_is_judged_by_its_market() -> None:
     assert codes(only, row("buy", 1, target={"market": "BTC"})) == []
     assert codes(only, row("buy", 1, target={"market": "perps-btc"})) == []
     assert codes(only, row("buy", 1, target={"market": "DOGE"})) == ["target_not_allowed"]
-
-
-@pytest.mark.parametrize("said", [{"fee_kind": "tools"}, {}, {"fee_kind": "data"}])
-def test_a_paid_read_is_held_to_its_hosts_whatever_it_is_named(said: dict[str, str]) -> None:
-    only = funded(allowed_targets=(Target("x402", hosts=("data.example",)),))
-    good, bad = (f"https://{h}.example/a" for h in ("data", "else"))
-    assert codes(only, row("fee", "0.01", resource=good, **said)) == []
-    assert codes(only, row("fee", "0.01", resource=bad, **said)) == ["target_not_allowed"]
 
 
 def test_what_a_vault_took_that_keeps_approvals_itself_had_its_owner_s_signature() -> None:
