@@ -55,17 +55,9 @@ class Story:
         self.at += timedelta(seconds=1)
         n = len(self.rows) + 1
         money = None if amount is None else Usdc(round(amount * M))
+        at = {"created_at": self.at, "occurred_at": self.at, "amount_usdc": money}
         self.rows.append(
-            Event(
-                event_id=f"ev_{n}",
-                seq=n,
-                kind=kind,
-                reported_by=by,
-                created_at=self.at,
-                occurred_at=self.at,
-                amount_usdc=money,
-                payload=payload,
-            )
+            Event(event_id=f"ev_{n}", seq=n, kind=kind, reported_by=by, payload=payload, **at)  # type: ignore[arg-type]
         )
         return self
 
@@ -118,6 +110,11 @@ class Story:
     def since(self) -> dict[str, Any]:
         return on_the_wire(window(combine_days([self.days()]), None))
 
+    def figures(self) -> tuple[str | None, int | None, int | None, int]:
+        """(net, return, drawdown, trades), all of it."""
+        told = self.since()
+        return told["net_usdc"], told["twr_bps"], told["max_drawdown_bps"], told["trades"]
+
 
 def stored(rows: Sequence[Event]) -> list[DayParts]:
     """The days of some rows, as they are stored."""
@@ -140,18 +137,14 @@ def factor(days: Iterable[DayTotals]) -> float:
 
 
 def test_a_deposit_between_two_results_is_chained_out() -> None:
-    story = (
-        Story().deposit(100).trade(spent=100).mark(110).deposit(110).mark(110).next_day().mark(99)
-    )
-    told = story.since()
+    story = Story().deposit(100).trade(spent=100).mark(110).deposit(110).mark(110)
     # +10% on 100; then -11 on the 110 in positions is -10%, whatever lies beside: 1.10 x 0.90.
-    assert told == {"net_usdc": "-1.000000", "twr_bps": -100, "max_drawdown_bps": 1000, "trades": 1}
+    assert story.next_day().mark(99).figures() == ("-1.000000", -100, 1000, 1)
 
 
 def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
-    first, second = (
-        Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10).days()
-    )
+    story = Story().deposit(100).trade(spent=60).mark(66).next_day(2).mark(60).withdraw(10)
+    first, second = story.days()
     assert first == RolledDay(
         day="2026-11-02",
         start=0,
@@ -170,13 +163,8 @@ def test_a_day_holds_its_worth_its_flows_and_its_result() -> None:
         deposited=100 * M,
     )
     assert (second.put_in, second.deposited, second.spent) == (90 * M, 100 * M, 0)
-    assert (second.day, second.start, second.worth, second.net, second.outflow) == (
-        "2026-11-04",
-        106 * M,
-        90 * M,
-        -6 * M,
-        10 * M,
-    )
+    assert (second.day, second.start, second.worth) == ("2026-11-04", 106 * M, 90 * M)
+    assert (second.net, second.outflow) == (-6 * M, 10 * M)
     assert (second.stood, second.held, second.factor) == (66 * M, 60 * M, SCALE * 60 // 66)
     for part in stored(Story().deposit(100).claim(LedgerKind.BUY, 3).rows):
         assert (
@@ -188,39 +176,25 @@ def test_a_fall_and_a_rise_show_as_drawdown() -> None:
     story = Story().deposit(100).trade(spent=100)
     for worth in (120, 90, 108, 81, 150):
         story.mark(worth).next_day()
-    assert story.since() == {
-        "net_usdc": "50.000000",
-        "twr_bps": 5000,
-        "max_drawdown_bps": 3250,
-        "trades": 1,
-    }
+    assert story.figures() == ("50.000000", 5000, 3250, 1)
 
 
 def test_the_agents_fee_is_a_cost_when_it_is_paid_and_whenever_that_is() -> None:
     """100 becomes 120, then 2 go to the agent: 18 are left, 1.2 x (1 - 2/120) = 1.18."""
     story = Story().deposit(100).trade(spent=100).mark(120).trade(received=120).settle(fee=2)
     assert story.since()["twr_bps"] == 2000
-    before = (
-        replace(story, rows=[*story.rows]).row(LedgerKind.PAYOUT, Reporter.CHAIN, 2).withdraw(118)
-    )
+    other = replace(story, rows=[*story.rows])
+    before = other.row(LedgerKind.PAYOUT, Reporter.CHAIN, 2).withdraw(118)
     behind = story.withdraw(118).row(LedgerKind.PAYOUT, Reporter.CHAIN, 2)
     for paid in (before, behind):
-        assert paid.since() == {
-            "net_usdc": "18.000000",
-            "twr_bps": 1800,
-            "max_drawdown_bps": 0,
-            "trades": 2,
-        }
+        assert paid.figures() == ("18.000000", 1800, 0, 2)
         assert paid.worth() == 0
 
 
 def test_positions_count_at_cost_until_they_are_marked() -> None:
     story = Story().deposit(100).trade(spent=40)
-    assert (story.worth(), story.since()["twr_bps"], story.days()[-1].measured) == (
-        100 * M,
-        0,
-        False,
-    )
+    assert (story.worth(), story.since()["twr_bps"]) == (100 * M, 0)
+    assert not story.days()[-1].measured
     assert story.mark(30).worth() == 90 * M
     assert story.trade(spent=10).worth() == 90 * M
     assert story.trade(received=60).worth() == 110 * M
@@ -231,11 +205,7 @@ def test_a_mark_of_a_block_that_the_ledger_has_not_reached_waits() -> None:
     story.mark(0, cash=100)  # sold on chain; the row comes some blocks later
     assert (story.worth(), story.since()["twr_bps"]) == (100 * M, 0)
     story.trade(received=100)
-    assert (story.worth(), story.since()["twr_bps"], story.since()["max_drawdown_bps"]) == (
-        100 * M,
-        0,
-        0,
-    )
+    assert (story.worth(), *story.figures()[1:3]) == (100 * M, 0, 0)
     early = Story().deposit(100).mark(60, cash=40)
     assert early.worth() == 100 * M
     assert early.trade(spent=60).days()[-1].held == 60 * M
@@ -243,40 +213,17 @@ def test_a_mark_of_a_block_that_the_ledger_has_not_reached_waits() -> None:
 
 def test_what_a_reorganisation_takes_back_is_no_result() -> None:
     story = Story().deposit(100).trade(spent=60)
-    gone = story.rows[-1]
-    told = {
-        "event_id": gone.event_id,
-        "seq": gone.seq,
-        "kind": "move",
-        "amount_usdc": "60",
-        "payload": dict(gone.payload),
-    }
-    story.row(LedgerKind.NOTE, Reporter.CHAIN, reverses=told)
+    story.gone()
     assert (story.worth(), story.days()[-1].held) == (100 * M, 0)
-    assert story.since() == {
-        "net_usdc": "0.000000",
-        "twr_bps": 0,
-        "max_drawdown_bps": 0,
-        "trades": 0,
-    }
-    story.row(
-        LedgerKind.NOTE,
-        Reporter.CHAIN,
-        reverses={
-            "event_id": "ev_1",
-            "seq": 1,
-            "kind": "deposit",
-            "amount_usdc": "100",
-            "payload": {},
-        },
-    )
+    assert story.figures() == ("0.000000", 0, 0, 0)
+    first = {"event_id": "ev_1", "seq": 1, "kind": "deposit", "amount_usdc": "100", "payload": {}}
+    story.row(LedgerKind.NOTE, Reporter.CHAIN, reverses=first)
     assert story.days()[-1:] == []
     assert story.since()["net_usdc"] is None
 
 
 def test_a_mandate_without_a_chain_row_has_no_figures() -> None:
-    told = Story().claim(LedgerKind.BUY, 5).since()
-    assert told == {"net_usdc": None, "twr_bps": None, "max_drawdown_bps": None, "trades": 0}
+    assert Story().claim(LedgerKind.BUY, 5).figures() == (None, None, None, 0)
 
 
 # -- what nobody can move ----------------------------------------------------------------------------------------------
@@ -284,24 +231,11 @@ def test_a_mandate_without_a_chain_row_has_no_figures() -> None:
 
 def test_an_agent_cannot_move_its_measured_record_by_reporting() -> None:
     plain = Story().deposit(100).trade(spent=50).mark(55).next_day().mark(52)
-    talked = (
-        Story()
-        .deposit(100)
-        .claim(LedgerKind.BUY, 900)
-        .claim(LedgerKind.RESOLVE, 1e6)
-        .trade(spent=50)
-        .claim(LedgerKind.FEE, 3)
-    )
-    talked.claim(
-        LedgerKind.NOTE,
-        0,
-        mark="99999",
-        marked={"cash": "0", "positions": "9"},
-        executed={"spent": "0", "received": "9"},
-    )
-    talked.mark(55).claim(LedgerKind.SELL, 500).next_day().mark(52).claim(
-        LedgerKind.MOVE, 7, settled={"agent_fee": "9"}
-    )
+    hostile = {"marked": {"cash": "0", "positions": "9"}, "executed": {"received": "9"}}
+    talked = Story().deposit(100).claim(LedgerKind.BUY, 900).claim(LedgerKind.RESOLVE, 1e6)
+    talked.trade(spent=50).claim(LedgerKind.FEE, 3)
+    talked.claim(LedgerKind.NOTE, 0, mark="99999", **hostile).mark(55).claim(LedgerKind.SELL, 500)
+    talked.next_day().mark(52).claim(LedgerKind.MOVE, 7, settled={"agent_fee": "9"})
     measured = [replace(d, claimed_trades=0, claimed_net=0, claimed_fees=0) for d in talked.days()]
     assert measured == plain.days()
     assert sum(d.claimed_trades for d in talked.days()) == 4
@@ -328,8 +262,7 @@ def test_an_owner_funding_back_and_forth_cannot_raise_twr(
         if n % 3 == 0:
             story.mark(50 if invested else 0).next_day()
     story.mark(50 if invested else 0)
-    told = story.since()
-    assert (told["net_usdc"], told["twr_bps"], told["max_drawdown_bps"]) == ("0.000000", 0, 0)
+    assert story.figures()[:3] == ("0.000000", 0, 0)
 
 
 def test_money_that_comes_after_a_loss_does_not_thin_it_out() -> None:
@@ -338,8 +271,7 @@ def test_money_that_comes_after_a_loss_does_not_thin_it_out() -> None:
 
 
 def test_idle_money_neither_hides_a_loss_nor_is_part_of_a_gain() -> None:
-    loss = Story().deposit(1000).trade(spent=10).mark(4).since()
-    assert (loss["twr_bps"], loss["max_drawdown_bps"]) == (-6000, 6000)
+    assert Story().deposit(1000).trade(spent=10).mark(4).figures()[1:3] == (-6000, 6000)
     left = Story().deposit(1020).trade(spent=20).withdraw(900).mark(30).since()
     assert left["twr_bps"] == 5000
 
@@ -388,10 +320,8 @@ def test_a_recovery_of_what_was_marked_at_nothing_is_over_the_money_beside() -> 
 
 def test_a_gain_on_dust_is_not_chained() -> None:
     story = Story().deposit(0.000001).trade(spent=0.000001).mark(900)
-    assert story.since()["twr_bps"] == 0
-    assert story.since()["net_usdc"] == "899.999999"
-    beside = Story().deposit(1000).trade(spent=9).mark(18).since()
-    assert (beside["net_usdc"], beside["twr_bps"]) == ("9.000000", 0)
+    assert story.figures()[:2] == ("899.999999", 0)
+    assert Story().deposit(1000).trade(spent=9).mark(18).figures()[:2] == ("9.000000", 0)
 
 
 # -- against numpy -----------------------------------------------------------------------------------------------------
@@ -439,13 +369,8 @@ def test_a_mandate_that_lies_idle_hides_no_loss_of_another() -> None:
 
 def day(capital: int, result: int, *, stood: int = 0) -> RolledDay:
     """A day of one interval: a result over some capital."""
-    return RolledDay(
-        day="2026-11-02",
-        result=result,
-        factor=SCALE + SCALE * result // capital,
-        capital=capital if result else 0,
-        stood=stood,
-    )
+    factor, used = SCALE + SCALE * result // capital, capital if result else 0
+    return RolledDay(day="2026-11-02", result=result, factor=factor, capital=used, stood=stood)
 
 
 def test_two_mandates_that_were_empty_in_the_morning_weigh_by_what_they_traded() -> None:
@@ -486,9 +411,8 @@ def test_which_of_two_equal_mandates_won_changes_nothing(
     capital = 10**7
     results = [r for _, r in rows]
     swapped = data.draw(st.permutations(results))
-    assert joint([day(capital, r) for r in results], 0) == joint(
-        [day(capital, r) for r in swapped], 0
-    )
+    one, other = ([day(capital, r) for r in order] for order in (results, swapped))
+    assert joint(one, 0) == joint(other, 0)
 
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=5))
@@ -597,13 +521,9 @@ def test_days_live_ends_with_the_money() -> None:
 def test_a_window_takes_its_days_and_no_other() -> None:
     story = Story().deposit(100).trade(spent=100).mark(50).next_day().mark(60)
     totals = combine_days([story.days()])
-    assert on_the_wire(window(totals, "2026-11-03")) == {
-        "net_usdc": "10.000000",
-        "twr_bps": 2000,
-        "max_drawdown_bps": 0,
-        "trades": 0,
-    }
-    assert on_the_wire(window(totals, "2026-11-04"))["twr_bps"] == 0
+    told = window(totals, "2026-11-03")
+    assert (str(told.net_usdc), told.twr_bps, told.max_drawdown_bps) == ("10.000000", 2000, 0)
+    assert (told.trades, window(totals, "2026-11-04").twr_bps) == (0, 0)
     assert since_of("2026-11-20", 7) == "2026-11-14"
     assert since_of("2026-11-20", None) is None
 

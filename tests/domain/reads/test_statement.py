@@ -99,55 +99,34 @@ def test_a_week_worked_by_hand() -> None:
     assert told["worth"] == {"start": "0.000000", "end": "505.000000"}
     assert told["flows"] == {"deposits": "500.000000", "withdrawals": "0.000000"}
     assert told["result"] == {"realized": "1.500000", "estimated": "3.500000"}
-    assert told["fees"]["by_type"] == {
-        "tools": "0.000000",
-        "venue": "0.500000",
-        "network": "0.000000",
-        "unclassified": "0.000000",
-        "agent": "0.000000",
-    }
+    others = dict.fromkeys(("tools", "network", "unclassified", "agent"), "0.000000")
+    assert told["fees"]["by_type"] == others | {"venue": "0.500000"}
     assert told["allowed_vs_used"] == {
         "largest_move": {"allowed": "50.000000", "used": "40.000000"},
         "busiest_day": {"allowed": "150.000000", "used": "40.000000", "day": "2026-11-02"},
     }
-    assert [d["code"] for d in told["disclosures"]] == [
-        "net_of_fees",
-        "past_results",
-        "estimates",
-        "off_switch",
-    ]
+    codes = {d["code"] for d in told["disclosures"]}
+    assert codes == {"net_of_fees", "past_results", "estimates", "off_switch"}
     assert len(told["steps"]) == 6
 
 
 def test_the_next_week_starts_where_this_one_ended() -> None:
-    events = spread(
-        [
-            deposit(500),
-            row("buy", 40, tx="0x01", **P),
-            executed(40, tx="0x01"),
-            marked(460, 50),
-        ],
-        timedelta(days=3),
+    rows = [deposit(500), row("buy", 40, tx="0x01", **P), executed(40, tx="0x01"), marked(460, 50)]
+    events = spread(rows, timedelta(days=3))
+    first, second = (
+        on_the_wire(statement(span(events, week(w)))) for w in ("2026-W45", "2026-W46")
     )
-    first, second = span(events, week("2026-W45")), span(events, week("2026-W46"))
-    assert (
-        on_the_wire(statement(first))["worth"]["end"]
-        == on_the_wire(statement(second))["worth"]["start"]
-    )
-    assert on_the_wire(statement(second))["result"]["estimated"] == "10.000000"
-    assert on_the_wire(statement(second))["allowed_vs_used"]["busiest_day"]["day"] == "2026-11-11"
+    assert first["worth"]["end"] == second["worth"]["start"]
+    assert second["result"]["estimated"] == "10.000000"
+    assert second["allowed_vs_used"]["busiest_day"]["day"] == "2026-11-11"
 
 
 def test_attempts_and_breaches_are_listed() -> None:
     broken = {"codes": ["over_daily_cap"], "detail": {}}
     rows = [row("buy", 1, violation=broken), row("note", refusal={"reason": "OverPerTxCap"})]
-    told = on_the_wire(statement(span(spread(rows, timedelta(minutes=1)), week_of(START))))[
-        "breaches"
-    ]
-    assert [(b["code"], b.get("clause"), b.get("reason")) for b in told] == [
-        ("over_daily_cap", 3, None),
-        ("refused", 2, "OverPerTxCap"),
-    ]
+    told = on_the_wire(statement(span(spread(rows, timedelta(minutes=1)), week_of(START))))
+    breaches = [(b["code"], b.get("clause"), b.get("reason")) for b in told["breaches"]]
+    assert breaches == [("over_daily_cap", 3, None), ("refused", 2, "OverPerTxCap")]
 
 
 def test_an_empty_week_is_zeros_and_not_a_failure() -> None:
@@ -204,18 +183,13 @@ def test_all_mandates_add_up() -> None:
     period = week_of(START)
     one = span(spread([deposit(500), row("fee", "0.5")], timedelta(minutes=1)), period)
     two = span(spread([deposit("0.000001"), row("resolve", -1)], timedelta(minutes=1)), period)
-    told = on_the_wire(
-        statement_of_all(
-            [mandate_week(one), mandate_week(two)], period, add_figures(NOTHING, [one, two])
-        )
-    )
-    assert told["totals"]["worth"]["end"] == "500.000001"
-    assert told["totals"]["result"]["realized"] == "-1.500000"
-    for path in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):
-        assert sum(Decimal(m[path[0]][path[1]]) for m in told["mandates"]) == Decimal(
-            told["totals"][path[0]][path[1]]
-        )
-    assert on_the_wire(statement_of_all([], period, NOTHING))["totals"]["worth"] == {
-        "start": "0.000000",
-        "end": "0.000000",
-    }
+    both = [mandate_week(one), mandate_week(two)]
+    told = on_the_wire(statement_of_all(both, period, add_figures(NOTHING, [one, two])))
+    totals = told["totals"]
+    assert totals["worth"]["end"] == "500.000001"
+    assert totals["result"]["realized"] == "-1.500000"
+    for part, name in (("worth", "end"), ("flows", "deposits"), ("result", "estimated")):
+        of_each = sum(Decimal(m[part][name]) for m in told["mandates"])
+        assert of_each == Decimal(totals[part][name])
+    nothing = on_the_wire(statement_of_all([], period, NOTHING))["totals"]
+    assert nothing["worth"] == {"start": "0.000000", "end": "0.000000"}
