@@ -21,7 +21,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from eth_abi import decode, encode
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from devtools.devchain import answer as truth
 from domain.ledger.events.event import NewEvent

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status

@@ -1,8 +1,7 @@
-"""The `Chain` port over JSON-RPC nodes, and the set of configured chains."""
+"""The `Chain` port over JSON-RPC nodes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -10,11 +9,10 @@ from typing import Final, Literal
 
 from eth_abi import encode
 from eth_abi.exceptions import DecodingError
-from eth_utils import is_checksum_address, keccak, to_checksum_address
+from eth_utils import keccak, to_checksum_address
 
 from chain.contracts import abi_codec, signatures
-from chain.networks import NETWORKS
-from chain.offline_chain import CALL_MS, ChainConfig
+from chain.networks import ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
 from chain.reads import receipt_batches, receipts, vault_states
@@ -27,7 +25,6 @@ from chain.rpc.node_pool import FAULTS, NodePool
 from domain.chain_facts import (
     BlockStamp,
     Call,
-    InnerCall,
     Receipt,
     Revert,
     SentTransactions,
@@ -40,9 +37,8 @@ from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 
-__all__ = ["ChainConfig", "EvmChain", "EvmChains"]
+__all__ = ["ChainConfig", "EvmChain"]
 
-_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 
 
@@ -298,9 +294,7 @@ class EvmChain(BlockReader):
             return None
         return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()
 
-    def inner_calls(self, call_data: str) -> Sequence[InnerCall] | None:
-        """The calls inside a smart account's calldata; None where its form is unknown."""
-        return inner_calls(call_data)
+    inner_calls = staticmethod(inner_calls)
 
     async def paymaster_data(
         self,
@@ -320,93 +314,23 @@ class EvmChain(BlockReader):
             if connection:
                 await connection.close()
 
-
-class EvmChains:
-    """The configured chains, and address normalisation."""
-
-    def __init__(self, facts: Sequence[ChainConfig]):
-        self._chains = {f.chain_id: EvmChain(f) for f in facts}
-        self._call_ms = max((f.call_ms for f in facts), default=CALL_MS)
-        # A known network answers its pure questions even before an operator sets anything.
-        for network in NETWORKS.values():
-            self._chains.setdefault(
-                network.chain_id,
-                EvmChain(
-                    ChainConfig(
-                        network.chain_id,
-                        usdc=network.usdc,
-                        explorer=network.explorer,
-                        confirmations=network.confirmations,
-                        name=network.name,
-                        public_rpc=network.public_rpc,
-                    )
-                ),
-            )
-
-    def get(self, chain_id: int) -> EvmChain:
-        """Return the chain; `not_configured` for an id that no setting names."""
-        chain = self._chains.get(chain_id)
-        if chain is None:
-            raise Refused(refusal("not_configured", what=f"chain {chain_id}"))
-        return chain
-
-    def ids(self) -> Sequence[int]:
-        """Ids of the configured chains."""
-        return tuple(self._chains)
-
-    def request_deadline(self) -> AbstractContextManager[None]:
-        """Context in which all chain reads of a request together wait no longer than `call_ms`."""
-        return deadline(self._call_ms)
-
-    def node_problem(self) -> Mapping[int, str]:
-        """The problem of each chain whose answers are not used, by chain id."""
-        return {c.chain_id: c.node_problem for c in self._chains.values() if c.node_problem}
-
-    def faults(self) -> Mapping[int, Mapping[int, str]]:
-        """Faults of nodes, by chain id and by the node's place in the settings."""
-        faults = {c.chain_id: dict(c.node().fault_names()) for c in self.with_rpc()}
-        return {chain_id: nodes for chain_id, nodes in faults.items() if nodes}
-
     def gauges(self) -> Mapping[str, int]:
         """Metrics of the nodes: open circuit breakers, nodes that serve another chain, requests
         given up at a deadline, faults, and logs left out.
         """
-        values: dict[str, int] = {}
-        for chain in self.with_rpc():
-            left_out = sum(reader.left_out for reader in {chain, *chain.views})
-            values[f'wallet_chain_logs_left_out_total{{chain="{chain.chain_id}"}}'] = left_out
-            for n, rpc in enumerate(chain.node().clients, start=1):
-                labels = f'{{chain="{chain.chain_id}",node="{n}"}}'
-                values[f"wallet_chain_node_open{labels}"] = int(rpc.is_open)
-                values[f"wallet_chain_node_given_up_total{labels}"] = rpc.given_up
-                serves_another = rpc.serves not in (None, chain.chain_id)
-                values[f"wallet_chain_node_serves_another{labels}"] = int(serves_another)
-                for fault in FAULTS:
-                    fault_labels = f'{labels[:-1]},fault="{fault}"}}'
-                    is_present = fault in chain.node().faults[n - 1]
-                    values[f"wallet_chain_node_fault{fault_labels}"] = int(is_present)
+        if self.rpc is None:
+            return {}
+        left_out = sum(reader.left_out for reader in {self, *self.views})
+        values = {f'wallet_chain_logs_left_out_total{{chain="{self.chain_id}"}}': left_out}
+        for n, (client, faults) in enumerate(zip(self.rpc.clients, self.rpc.faults, strict=True)):
+            labels = f'chain="{self.chain_id}",node="{n + 1}"'
+            serves_another = client.serves not in (None, self.chain_id)
+            values |= {
+                f"wallet_chain_node_open{{{labels}}}": int(client.is_open),
+                f"wallet_chain_node_given_up_total{{{labels}}}": client.given_up,
+                f"wallet_chain_node_serves_another{{{labels}}}": int(serves_another),
+            } | {
+                f'wallet_chain_node_fault{{{labels},fault="{fault}"}}': int(fault in faults)
+                for fault in FAULTS
+            }
         return values
-
-    def with_rpc(self) -> Sequence[EvmChain]:
-        """The chains with an RPC address."""
-        return tuple(c for c in self._chains.values() if c.rpc_set)
-
-    def address(self, text: str) -> str:
-        """Return the EIP-55 form of an address given in any case."""
-        if not isinstance(text, str) or not _ADDRESS.fullmatch(text):
-            raise Refused(
-                refusal(
-                    "invalid_address", value=repr(text)[:60], why="it is not 0x and 40 hex digits"
-                )
-            )
-        digits = text[2:]
-        if digits not in (digits.lower(), digits.upper()) and not is_checksum_address(text):
-            raise Refused(
-                refusal("invalid_address", value=repr(text), why="its EIP-55 checksum is wrong")
-            )
-        return str(to_checksum_address(text))
-
-    async def close(self) -> None:
-        """Close every connection."""
-        for chain in self._chains.values():
-            await chain.close()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.contracts import abi_codec, eip712, signatures, vault_address
+from chain.contracts import abi_codec, eip712, signatures
+from chain.contracts.vault_address import vault_address
+from chain.networks import ChainConfig
 from chain.rpc import decoding
 from domain.chain_facts import (
     BlockStamp,
     Call,
-    DecodedCalldata,
     TransferLog,
     VaultFunction,
     VaultLog,
@@ -27,10 +27,6 @@ from domain.money import LIMIT_MICROS, Usdc
 from domain.refusals import Refused, refusal
 
 logger = logging.getLogger("wallet.chain")
-READ_MS: Final = 300
-CALL_MS: Final = 3_000
-HEAD_AGE_S: Final = 120
-ISSUE_S: Final = 300
 MAX_REPORTED: Final = 1_000
 # What a vault's log tells of money, by the names of its arguments; no probe is among them.
 _SUMS: Final = (
@@ -40,102 +36,24 @@ _SUMS: Final = (
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
-@dataclass(frozen=True, slots=True)
-class ChainConfig:
-    """The configuration of one chain, from the settings and the network table.
-
-    Shapes: `rpc_urls` are further nodes, asked where `rpc_url` does not answer, and where several
-    must agree. `public_rpc` is an address that may be published, which `rpc_url` may not.
-    Units: `read_ms` and `call_ms` milliseconds: the total wait for the chain of a read that can be
-    answered without it, and of a request that cannot. `head_age_s` seconds after which a newest
-    block stands still (where there are confirmations), `issue_s` seconds without an agreement of
-    the nodes after which reads report it.
-    """
-
-    chain_id: int
-    rpc_url: str | None = None
-    usdc: str | None = None
-    factory: str | None = None
-    lens: str | None = None
-    explorer: str | None = None
-    confirmations: int = 24
-    start_block: int = 0
-    paymaster_url: str | None = None
-    rpc_urls: tuple[str, ...] = ()
-    name: str | None = None
-    public_rpc: str | None = None
-    read_ms: int = READ_MS
-    call_ms: int = CALL_MS
-    head_age_s: int = HEAD_AGE_S
-    issue_s: int = ISSUE_S
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Addresses of all nodes, each once, in the order in which they are asked."""
-        first = () if self.rpc_url is None else (self.rpc_url,)
-        return tuple(dict.fromkeys((*first, *self.rpc_urls)))
-
-
 class OfflineChain:
     """The pure half of `domain.ports.Chain`: hashes, calldata and decoding without a node."""
 
     def __init__(self, facts: ChainConfig):
         self.facts = facts
+        self.chain_id, self.name = facts.chain_id, facts.name or f"chain {facts.chain_id}"
+        self.usdc, self.factory = facts.usdc, facts.factory
+        self.explorer, self.public_rpc = facts.explorer, facts.public_rpc
+        self.confirmations = facts.confirmations
         self.left_out = 0
         self._reported = set[str]()
 
-    @property
-    def chain_id(self) -> int:
-        """EIP-155 id."""
-        return self.facts.chain_id
-
-    @property
-    def name(self) -> str:
-        """The network's name for people."""
-        return self.facts.name or f"chain {self.chain_id}"
-
-    @property
-    def public_rpc(self) -> str | None:
-        """The RPC address that may be published."""
-        return self.facts.public_rpc
-
-    @property
-    def usdc(self) -> str | None:
-        """Address of USDC, EIP-55."""
-        return self.facts.usdc
-
-    @property
-    def factory(self) -> str | None:
-        """Address of the vault factory, None while unset."""
-        return self.facts.factory
-
-    @property
-    def confirmations(self) -> int:
-        """Blocks that must follow a log before it enters the ledger."""
-        return self.facts.confirmations
-
-    @property
-    def explorer(self) -> str | None:
-        """Base address of a block explorer."""
-        return self.facts.explorer
-
-    def targets_hash(self, targets: Sequence[Target]) -> str:
-        """keccak256(abi.encode(calls, probes)) of the contract entries, 0x hex."""
-        return eip712.targets_hash(targets)
-
-    def guard_hash(self, targets: Sequence[Target]) -> str:
-        """keccak256 of the canonical JSON of the guard's entries, 0x hex."""
-        return eip712.guard_hash(targets)
-
-    def digest(self, typed_data: Mapping[str, Any]) -> str:
-        """EIP-712 digest of the typed data, 0x hex."""
-        return eip712.digest(typed_data)
-
-    def vault_address(
-        self, factory: str, message: Mapping[str, str], targets: Sequence[Target], digest: str
-    ) -> str:
-        """Address of the vault of signed terms of version 2, EIP-55, computed without a node."""
-        return vault_address.vault_address(factory, message, targets, digest)
+    targets_hash = staticmethod(eip712.targets_hash)
+    guard_hash = staticmethod(eip712.guard_hash)
+    digest = staticmethod(eip712.digest)
+    vault_address = staticmethod(vault_address)
+    on_chain_form = staticmethod(signatures.on_chain_form)
+    explain_call = staticmethod(abi_codec.decode_calldata)
 
     def create_call(
         self, message: Mapping[str, str], targets: Sequence[Target], signature: str
@@ -184,14 +102,6 @@ class OfflineChain:
     ) -> dict[str, Any]:
         """Typed data that the owner signs to approve one action."""
         return eip712.approve_action(self.chain_id, factory, mandate, action_hash, until)
-
-    def on_chain_form(self, signature: str) -> str:
-        """Convert an EOA's signature to the 65-byte form that our contracts accept."""
-        return signatures.on_chain_form(signature)
-
-    def explain_call(self, data: str) -> DecodedCalldata:
-        """Decode calldata of known functions; never raises."""
-        return abi_codec.decode_calldata(data)
 
     def configured(self, subject: str, value: str | None) -> str:
         """Require a setting. Errors: `not_configured` where it is unset."""

@@ -17,7 +17,8 @@ from eth_account.types import TransactionDictType
 from eth_typing import HexStr
 from eth_utils import to_checksum_address
 
-from chain.adapter import EvmChain, EvmChains
+from chain.adapter import EvmChain
+from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from chain.quorum import majority, note_dissent, query_each_node, quorum_read
 from chain.reads.receipts import revert_of

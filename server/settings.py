@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
@@ -21,8 +22,10 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from chain.chains import EvmChains
+from chain.networks import NETWORKS, ChainConfig
 from domain.refusals import Refused
-from domain.settings import Config, Switches, Trading
+from domain.settings import SWITCHES, Config, Switches, Trading
 from domain.trading.builder_fee import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue_values import Network
@@ -257,10 +260,7 @@ class Settings(BaseSettings):
         if not value:
             return None
         try:
-            # What checks an address talks to chains too, and takes a while to load.
-            from chain.adapter import EvmChains
-
-            return EvmChains([]).address(value)
+            return EvmChains.address(value)
         except Refused as refused:
             raise ValueError(refused.refusal.reason) from None
 
@@ -305,63 +305,28 @@ class Settings(BaseSettings):
 
     def switches(self) -> Switches:
         """The defaults of spec 4.5's switches; rows in the database stand above them."""
-        return Switches(
-            door=is_on(self.door),
-            approval_gate=is_on(self.approval_gate),
-            paid_read_enforcement=is_on(self.paid_read_enforcement),
-            stop_line_dry_run=is_on(self.stop_line_dry_run),
-            gas_sponsorship=is_on(self.gas_sponsorship),
-            live_terminal=is_on(self.live_terminal),
-            live_door=is_on(self.live_door),
-            venue_mainnet=is_on(self.venue_mainnet),
-        )
+        return Switches(**{name: is_on(getattr(self, name)) for name in SWITCHES})
 
     def config(self, address: str | None = None) -> Config:
         """The part of the settings that the rules use; links begin with `address`, where the
         service is served, unless a base URL is set.
         """
+        same = {f.name for f in fields(Config)} - {"base_url", "webhook_allow_private"}
         return Config(
             base_url=self.base_url or address or Config().base_url,
-            default_chain_id=self.default_chain_id,
-            auction_chain_id=self.auction_chain_id,
-            spread_bps=self.spread_bps,
-            approval_valid_s=self.approval_valid_s,
-            pending_approvals_max=self.pending_approvals_max,
-            reservation_s=self.reservation_s,
-            refusals_per_day=self.refusals_per_day,
-            mark_fresh_s=self.mark_fresh_s,
-            claim_ttl_s=self.claim_ttl_s,
-            transfer_fails_after_s=self.transfer_fails_after_s,
-            ranked_days=self.ranked_days,
-            ranked_trades=self.ranked_trades,
-            ranked_funded=self.ranked_funded,
-            ranked_capital_usdc=self.ranked_capital_usdc,
-            rate_reads=self.rate_reads,
-            rate_writes=self.rate_writes,
-            rate_anonymous=self.rate_anonymous,
-            rate_challenges=self.rate_challenges,
-            drafts_per_hour=self.drafts_per_hour,
-            agents_per_owner=self.agents_per_owner,
-            store_mb_per_day=self.store_mb_per_day,
-            trusted_proxies=self.trusted_proxies,
-            connections_per_address=self.connections_per_address,
             webhook_allow_private=is_on(self.webhook_allow_private),
-            webhooks_per_owner=self.webhooks_per_owner,
-            streams_per_caller=self.streams_per_caller,
-            streams_most=self.streams_most,
             markets=tuple(_data(self.markets_file, "markets.toml").get("markets", ())),
             deposit_rails=_data(self.deposit_rails_file, "deposit_rails.toml"),
             trading=self.trading(),
+            **self.model_dump(include=same),
         )
 
     def trading(self) -> Trading:
         """The part of the settings that the trading side uses."""
+        same = {f.name for f in fields(Trading)} - {"close_needs_allowlist"}
         return Trading(
             dexes=tuple(d for d in self.venue_dexes.split(",") if d),
-            builder_address=self.builder_address,
-            builder_fee_tenths_bps=self.builder_fee_tenths_bps,
             allowlist=allowlist(self.trade_allowlist),
-            relays_per_minute=self.relays_per_minute,
             cap_per_order_micros=_micros(self.order_cap_per_order_usdc),
             cap_per_day_micros=_micros(self.order_cap_per_day_usdc),
             cap_per_close_micros=_micros(self.order_cap_per_close_usdc),
@@ -372,11 +337,28 @@ class Settings(BaseSettings):
             close_slippage_bps=self.close_max_slippage_bps,
             max_leverage=self.order_max_leverage,
             close_needs_allowlist=is_on(self.close_needs_allowlist),
-            throttle_close_reserve=self.throttle_close_reserve,
-            paper_latency_ms=self.paper_latency_ms,
-            paper_depth_share=self.paper_depth_share,
-            keeper_scope=self.keeper_scope,
+            **self.model_dump(include=same),
         )
+
+    def chain_facts(self) -> list[ChainConfig]:
+        """The settings of every configured chain over what is known of its network.
+
+        Errors: `invalid_address`.
+        """
+        # Only what talks to chains retries, and what retries takes a while to load.
+        from server.retry_logging import tell_retries
+
+        tell_retries()
+        return [self._facts(chain_id, own) for chain_id, own in sorted(self.chains.items())]
+
+    def _facts(self, chain_id: int, own: ChainSettings) -> ChainConfig:
+        values = own.model_dump(exclude={"poll_s"}, exclude_none=True)
+        for name in ("usdc", "factory", "lens"):
+            if name in values:
+                values[name] = EvmChains.address(values[name])
+        values["rpc_urls"] = tuple(url for url in own.rpc_urls.split(",") if url)
+        values |= {"read_ms": self.chain_read_ms, "call_ms": self.chain_call_ms}
+        return replace(NETWORKS.get(chain_id) or ChainConfig(chain_id), **values)
 
     def venue_urls(self) -> Mapping[Network, str]:
         """The venue's URLs, by network."""

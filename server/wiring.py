@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from chain.chains import EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.ports import Clock, Ids, OrderSigner
-from server.lazy.lazy_chains import LazyChains, LazyHouseKeeper, LazySignIn
-from server.lazy.lazy_chains import chain_facts as chain_facts
-from server.lazy.lazy_venues import LazyVenues
+from server.lazy.lazy_parts import LazyHouseKeeper, LazyVenues
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.store import Store, open_store
@@ -24,14 +24,13 @@ from tools.model.telemetry import NullTelemetry
 from tools.model.webhook_signing import WebhookSigning
 
 if TYPE_CHECKING:
-    from chain.adapter import EvmChains
     from http_shim.metrics import Metrics
     from venue.venues import Networks
 
 
 log = logging.getLogger("wallet.start")
 _LATE: Final = (
-    "chain.adapter", "chain.tx_sender", "chain.contracts.sign_in", "server.venues",
+    "chain.adapter", "chain.tx_sender", "eth_account.messages", "server.venues",
     "server.keeper.scheduler", "app.screens",
 )  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
@@ -43,7 +42,7 @@ class Runtime:
 
     settings: Settings
     deps: Deps
-    chains: LazyChains | EvmChains
+    chains: EvmChains
     venues: LazyVenues | Networks
 
     async def load(self) -> None:
@@ -54,7 +53,7 @@ class Runtime:
         for module in _LATE:
             await anyio.to_thread.run_sync(import_module, module)
         for part in (self.chains, self.venues, self.deps.keeper):
-            if isinstance(part, LazyChains | LazyVenues | LazyHouseKeeper):
+            if isinstance(part, EvmChains | LazyVenues | LazyHouseKeeper):
                 part.load()
 
 
@@ -77,7 +76,8 @@ async def build_runtime(
 
     store = await _opened(settings, metrics)
     time = clock or SystemClock()
-    chains, venues = LazyChains(settings), LazyVenues(settings, time, store)
+    chains = EvmChains(settings.chain_facts, settings.chain_call_ms)
+    venues = LazyVenues(settings, time, store)
     key, config = settings.keeper_private_key, settings.config(address)
     if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
         log.warning("an order cap is below 10 USDC: no order can be placed")
@@ -89,7 +89,7 @@ async def build_runtime(
         clock=time,
         ids=ids or SystemIds(),
         config=config,
-        sign_in=LazySignIn(),
+        sign_in=SiweSignIn(),
         defaults=settings.switches(),
         keeper=LazyHouseKeeper(chains, key.get_secret_value()) if key else None,
         venues=venues,

@@ -26,7 +26,7 @@ from weakref import WeakKeyDictionary
 from eth.abc import SignedTransactionAPI
 from eth_typing import Address
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from devtools.devchain import DevChain, RpcError
 from devtools.devchain.blocks import Block, ExecutedLog, Mined
 from storage.sqlite_files import sqlite_path

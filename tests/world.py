@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from chain.adapter import ChainConfig, EvmChains
+from chain.adapter import ChainConfig
+from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from chain.contracts.sign_in import SiweSignIn
 from chain.tx_sender import TxSender, address_of, deploy

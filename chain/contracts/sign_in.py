@@ -6,9 +6,6 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import urlsplit
 
-from eth_account.messages import _hash_eip191_message, encode_defunct
-from eth_utils.address import to_checksum_address
-
 from domain.times import timestamp
 
 STATEMENT: Final = "Sign in to your delegated-spending wallet. This signature moves no money."
@@ -39,6 +36,8 @@ class SiweSignIn:
         and digits.
         Source: EIP-4361, "Message Format".
         """
+        from eth_utils.address import to_checksum_address
+
         url = urlsplit(uri)
         return "\n".join(
             (
@@ -70,4 +69,7 @@ class SiweSignIn:
 
     def digest(self, text: str) -> str:
         """EIP-191 hash that `personal_sign` signs, 0x hex."""
+        # It takes long to load, and a start waits for nobody who signs in.
+        from eth_account.messages import _hash_eip191_message, encode_defunct
+
         return "0x" + bytes(_hash_eip191_message(encode_defunct(text=text))).hex()

@@ -9,7 +9,8 @@ from typing import Final
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.offline_chain import ChainConfig, OfflineChain
+from chain.networks import ChainConfig
+from chain.offline_chain import OfflineChain
 from chain.rpc import decoding
 from chain.rpc.client import RpcClient
 from chain.rpc.decoding import Header

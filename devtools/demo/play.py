@@ -43,7 +43,6 @@ from http_shim import http_server
 from server.cli.maintenance import create_house_key
 from server.runtime.serve import serve_until
 from server.settings import Settings
-from server.wiring import chain_facts
 from skill.connecting import client_config
 
 GIB: Final = Usdc.parse("10000")
@@ -226,7 +225,7 @@ async def _cast(
     await owner_wallet.send(mint)
     owner = Owner(http, base, owner_wallet, CHAIN_ID)
     keeper = await create_house_key(settings, "keeper")
-    chain = EvmChain(chain_facts(settings)[0])
+    chain = EvmChain(settings.chain_facts()[0])
     people = owner, agent_wallet
     return DemoStage(story, folder, net, settings, base, *people, chain, asking, keeper["key"])
 

@@ -13,7 +13,6 @@ from devtools.demo.stage import ASKING_CHAIN_ID, DemoStage
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
-from server.wiring import chain_facts
 from tools.model.serialization import wire
 
 TERMS = {
@@ -33,7 +32,7 @@ async def signs_each(s: DemoStage, number: int) -> None:
         LocalWallet("0x" + s.asking.chain.keys[n].hex(), s.asking.rpc_url) for n in (2, 3)
     )
     owner = s.owner.on_chain(wallet)
-    facts = next(f for f in chain_facts(s.settings) if f.chain_id == ASKING_CHAIN_ID)
+    facts = next(f for f in s.settings.chain_facts() if f.chain_id == ASKING_CHAIN_ID)
     chain, headers = EvmChain(facts), {"X-Service-User-Key": s.seen["agent_key"]}
     try:
         made = await _agrees(s, owner)

@@ -8,7 +8,6 @@ from chain.adapter import ChainConfig, EvmChain
 from chain.tx_sender import address_of, deploy
 from domain.refusals import Refused, refusal
 from server.settings import Settings
-from server.wiring import chain_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,7 @@ async def deploy_share_value(
 
 
 def _where(settings: Settings, chain_id: int) -> tuple[ChainConfig, str]:
-    facts = next((f for f in chain_facts(settings) if f.chain_id == chain_id), None)
+    facts = next((f for f in settings.chain_facts() if f.chain_id == chain_id), None)
     if facts is None or facts.rpc_url is None:
         raise Refused(refusal("not_configured", what=f"an RPC address of chain {chain_id}"))
     return facts, facts.rpc_url

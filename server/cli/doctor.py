@@ -24,7 +24,6 @@ from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
 from server.system import SystemClock
-from server.wiring import chain_facts
 from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
 from storage.sqlite_files import sqlite_path
 
@@ -51,7 +50,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     async def ask(name: str, look: Callable[[], Awaitable[list[DoctorFinding]]]) -> None:
         raw[name] = await look()
 
-    facts = chain_facts(settings)
+    facts = settings.chain_facts()
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
     with without_retries():
         async with anyio.create_task_group() as group:

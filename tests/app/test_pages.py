@@ -15,7 +15,8 @@ from app.page_context import OperationRefused, PageRequest
 from app.pages import mandates
 from app.pages.mandate import limit_meters
 from app.replies import Record
-from chain.adapter import EvmChain, EvmChains
+from chain.adapter import EvmChain
+from chain.chains import EvmChains
 from domain.chain_facts import VaultState
 from domain.refusals import Refused, refusal
 from tests.app.lives import LIVES, at_work

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from storage.errors import DatabaseTimeouts
 from storage.store import SqliteStore
 from tests.app.lives import created

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from tests.world import Evm
 
 

@@ -10,7 +10,7 @@ from eth_abi import encode
 from eth_account import Account
 from eth_utils import keccak, to_checksum_address
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts.signatures import on_chain_form, recover
 from tests.world import CHAIN_ID, Evm
 

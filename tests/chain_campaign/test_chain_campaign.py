@@ -21,7 +21,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.refusals import Refused
 from tests import npm
 from tests.anvil.chains import running_anvil

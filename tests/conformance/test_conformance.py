@@ -12,7 +12,7 @@ import anyio
 import pytest
 from aiohttp.test_utils import TestServer
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from http_shim.application import build

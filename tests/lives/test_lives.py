@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from chain.adapter import ChainConfig, EvmChain, EvmChains
+from chain.adapter import ChainConfig, EvmChain
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.chain_facts import Receipt
 from domain.ledger.events.event_kinds import HOUSE

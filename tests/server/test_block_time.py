@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.money import Usdc
 from domain.rules.mark_policy import closed
 from server.keeper.scheduler import KeeperScheduler

@@ -10,7 +10,8 @@ import anyio
 import pytest
 from aiohttp import web
 
-from chain.adapter import EvmChain, EvmChains
+from chain.adapter import EvmChain
+from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from chain.tx_sender import TxSender
 from domain.chain_facts import Call

@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from chain import quorum
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.logs.log_reader import LogReader
 from domain.money import Usdc
 from http_shim.readiness import Readiness

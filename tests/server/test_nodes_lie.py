@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chain import quorum
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.tx_sender import TxSender
 from domain.refusals import Refused
 from server.keeper.scheduler import KeeperScheduler

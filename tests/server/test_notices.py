@@ -18,7 +18,8 @@ from aiohttp import web
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
-from chain.adapter import ChainConfig, EvmChains
+from chain.adapter import ChainConfig
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status

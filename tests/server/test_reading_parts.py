@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.logs.log_reader import LogReader
 from server.keeper.chain_sync import ChainSync
 from storage.errors import DatabaseTimeouts

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from server.settings import Settings
-from server.wiring import chain_facts
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +25,7 @@ def test_the_environment_stands_above_the_file(
 
 def test_a_chain_is_set_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WALLET_CHAINS__84532__RPC_URL", "http://127.0.0.1:1")
-    facts = chain_facts(Settings())[0]
+    facts = Settings().chain_facts()[0]
     assert (facts.chain_id, facts.confirmations) == (84532, 24)
     assert facts.usdc == "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
@@ -36,7 +35,7 @@ def test_a_chain_may_have_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv(
         "WALLET_CHAINS__84532__RPC_URLS", "http://127.0.0.1:2, http://127.0.0.1:1,http://[::1]:3"
     )
-    assert chain_facts(Settings())[0].nodes == (
+    assert Settings().chain_facts()[0].nodes == (
         "http://127.0.0.1:1",
         "http://127.0.0.1:2",
         "http://[::1]:3",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from eth_utils import keccak
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from chain.logs.log_reader import LogReader
 from domain.money import Usdc

@@ -116,7 +116,7 @@ async def test_two_keepers_settle_once(world: World) -> None:
 async def test_a_chain_that_does_not_answer_fails_no_read(world: World) -> None:
     from dataclasses import replace
 
-    from chain.adapter import EvmChains
+    from chain.chains import EvmChains
 
     m = await working(world)
     dead = EvmChains(

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.agents.transfers import TransferOutcome
 from domain.chain_facts import TransferLog
 from domain.ports import SignInVerifier

@@ -15,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from pydantic import Field
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.refusals import Refused, refusal
 from domain.settings import Config, Switches

@@ -15,7 +15,8 @@ import anyio
 import pytest
 from aiohttp import ClientSession, web
 
-from chain.adapter import ChainConfig, EvmChains
+from chain.adapter import ChainConfig
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from eth_abi import encode
 
-from chain.adapter import ChainConfig, EvmChains
+from chain.adapter import ChainConfig
+from chain.chains import EvmChains
 from devtools.devchain import DevChain, serve_in_thread
 from storage.repositories.people import User
 from tests.chain.test_signatures import artifact

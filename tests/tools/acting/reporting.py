@@ -7,7 +7,7 @@ import os
 import signal
 from typing import Any
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from server.settings import Settings
 from server.system import SystemIds

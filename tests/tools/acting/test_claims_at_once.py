@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.mandates.mandate import Mandate
 from tests.chain.nodes import Distortion, distorted
 from tests.tools.acting.test_reconcile import asked, reverted

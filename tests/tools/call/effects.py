@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.next_steps import NextStep
 from domain.ports import SignInVerifier
 from domain.settings import Config

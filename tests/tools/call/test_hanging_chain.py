@@ -15,14 +15,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.rpc.circuit_breaker import FAILURES
 from domain.chain_facts import BlockStamp
 from http_shim.readiness import Readiness
 from http_shim.service_routes import DEPS, READY, routes
 from server.cli import doctor
 from server.settings import Settings
-from server.wiring import chain_facts
 from tests.chain.nodes import Stalling, stalling
 from tests.waiting import STUCK_S, LoopClock, beating
 from tests.world import CHAIN_ID, Mandated, World, working
@@ -62,7 +61,7 @@ async def took(m: Mandated, name: str, **arguments: Any) -> tuple[float, dict[st
 def test_the_setting_reaches_every_chain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WALLET_CHAIN_READ_MS", "120")
     monkeypatch.setenv("WALLET_CHAINS__7__RPC_URL", "http://127.0.0.1:1")
-    (facts,) = chain_facts(Settings())
+    (facts,) = Settings().chain_facts()
     assert (facts.read_ms, facts.call_ms) == (120, 3_000)
 
 

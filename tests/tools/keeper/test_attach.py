@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from eth_utils import to_checksum_address
 
-from chain.adapter import EvmChain, EvmChains
+from chain.adapter import EvmChain
+from chain.chains import EvmChains
 from chain.contracts import abi_codec, eip712
 from chain.logs.log_reader import LogReader
 from chain.offline_chain import terms as terms_of

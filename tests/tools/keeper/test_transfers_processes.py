@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.agents.transfers import Delta
 from domain.ports import SignInVerifier
 from domain.settings import Config

@@ -10,7 +10,7 @@ import pytest
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from domain.chain_facts import Call
 from domain.money import Usdc
 from tests.chain.test_signatures import N, deployed

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from eth_abi import encode
 
 from chain import paymaster
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from domain.money import Usdc
 from tests.world import CHAIN_ID, Mandated, World, working

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from chain.adapter import ChainConfig, EvmChains
+from chain.adapter import ChainConfig
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from server.system import SystemIds

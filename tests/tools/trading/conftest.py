@@ -14,7 +14,7 @@ from eth_account import Account
 from eth_account.messages import encode_defunct
 from eth_account.signers.local import LocalAccount
 
-from chain.adapter import EvmChains
+from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from devtools.devvenue import DevVenue, Rules, VenueFault, serve
 from devtools.devvenue.faults import Faults
