@@ -15,7 +15,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
-from chain.reads import receipt_batches, receipts, vault_states
+from chain.reads import receipts, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transactions_to
 from chain.reads.vault_state_cache import VaultStateCache
@@ -26,7 +26,6 @@ from domain.chain_facts import (
     BlockStamp,
     Call,
     Receipt,
-    Revert,
     SentTransactions,
     SignerCheck,
     Simulation,
@@ -166,33 +165,31 @@ class EvmChain(BlockReader):
 
         Errors: `chain_unavailable` also where no majority of the nodes gives the same receipt.
         """
-        if not self.asks_several:
-            return await receipts.receipt(self, tx_hash)
         by_hash = await self.receipts([tx_hash])
         if tx_hash.lower() not in by_hash:
-            raise self.node().unavailable("its nodes do not say the same of a transaction")
+            several = "its nodes do not say the same of a transaction"
+            reason = several if self.asks_several else "a receipt that makes no sense"
+            raise self.node().unavailable(reason)
         receipt = by_hash[tx_hash.lower()]
-        if receipt is None or receipt.ok:
+        if receipt is None or receipt.ok or receipt.data is None:
             return receipt
-        return replace(receipt, revert=await self._revert_reason(tx_hash))
-
-    async def _revert_reason(self, tx_hash: str) -> Revert | None:
-        async def revert_of(view: EvmChain) -> Revert | None:
-            receipt = await view.receipt(tx_hash)
-            return None if receipt is None else receipt.revert
-
         try:
-            return await quorum_read(self, "a revert", revert_of)
+            revert = await quorum_read(
+                self, "a revert", lambda view: receipts.revert_reason(view, receipt)
+            )
         except Refused:
-            return None
+            if not self.asks_several:
+                raise
+            revert = None
+        return replace(receipt, revert=revert)
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
         """Read many mined transactions in a few requests. A transaction that cannot be read, or on
         which the nodes differ, is left out.
         """
         if self.asks_several:
-            return await receipt_batches.agreed_receipts(self, tx_hashes)
-        return await receipt_batches.receipts(self, tx_hashes)
+            return await receipts.agreed_receipts(self, tx_hashes)
+        return await receipts.receipts(self, tx_hashes)
 
     async def is_pending(self, tx_hash: str) -> bool:
         """True for a transaction that the node knows and no block holds yet."""

@@ -14,6 +14,7 @@ from chain.rpc.node_pool import NodePool
 from domain.refusals import Refused
 
 T = TypeVar("T")
+K = TypeVar("K")
 V = TypeVar("V")
 ViewT = TypeVar("ViewT", covariant=True)
 logger = logging.getLogger("wallet.chain")
@@ -57,6 +58,32 @@ async def quorum_read(
         raise chain.node().unavailable(f"its nodes do not say the same of {subject}")
     note_dissent(chain.node(), subject, majority_places, answers)
     return answers[majority_places[0]]
+
+
+async def quorum_read_each(
+    chain: NodeAnswers[V],
+    subject: str,
+    keys: Sequence[K],
+    query: Callable[[V], Awaitable[Mapping[K, T]]],
+    compared: Callable[[T], object] = lambda answer: answer,
+) -> dict[K, list[T]]:
+    """For each key the equal answers of more than half of the configured nodes; a key on which no
+    such majority agrees is left out. What a node leaves out counts for no answer.
+
+    Errors: `chain_unavailable` where no node answers.
+    """
+
+    def parts(key: K, answers: Mapping[int, Mapping[K, T]]) -> dict[int, object]:
+        return {n: compared(own[key]) for n, own in answers.items() if key in own}
+
+    def agreeing(key: K, answers: Mapping[int, Mapping[K, T]]) -> list[int]:
+        return majority(len(chain.views), parts(key, answers))
+
+    answers = await query_until(chain, query, lambda now: all(agreeing(k, now) for k in keys))
+    agreed = {key: places for key in keys if (places := agreeing(key, answers))}
+    for key, places in agreed.items():
+        note_dissent(chain.node(), subject, places, parts(key, answers))
+    return {key: [answers[n][key] for n in places] for key, places in agreed.items()}
 
 
 def majority(node_count: int, answers: Mapping[int, object]) -> list[int]:

@@ -31,6 +31,7 @@ POLLS: Final = 60
 POLL_S: Final = 0.5
 STUCK_AFTER: Final = 20
 BUMP_PERCENT: Final = 130
+_ON_ITS_WAY: Final = ("known", "underpriced", "nonce too low")
 SPARE: Final = 20
 """Transactions that the key must be able to pay for before it sends one that can wait."""
 
@@ -105,7 +106,7 @@ class TxSender:
                     transaction = transaction.with_higher_fee()
                     hashes.append(await self._sign_and_broadcast(chain, transaction))
                 await anyio.sleep(self._poll_s)
-            raise self._unmined(chain, "the keeper's transaction is not mined yet")
+            raise chain.node().unavailable("the keeper's transaction is not mined yet")
 
     async def affords(self, chain_id: int) -> bool:
         """True where the balance pays for `SPARE` transactions at the current fees.
@@ -116,11 +117,11 @@ class TxSender:
         balances = await query_each_node(
             chain, lambda view: view.node().quantity("eth_getBalance", address, "latest")
         )
-        fee, tip = await self._fees(chain)
+        fee, tip = await self.fees(chain)
         return _median(balances) >= SPARE * EXECUTE_GAS * (2 * fee + tip)
 
     @staticmethod
-    async def _fees(chain: EvmChain) -> tuple[int, int]:
+    async def fees(chain: EvmChain) -> tuple[int, int]:
         """(gas price, tip) in wei, each the median of the nodes' answers."""
         fees = await query_each_node(chain, lambda view: view.node().quantity("eth_gasPrice"))
         tips = await query_each_node(
@@ -136,17 +137,13 @@ class TxSender:
         }
         agreeing = majority(len(chain.views), reverts)
         if not agreeing:
-            raise self._unmined(chain, "its nodes do not say the same of a call")
+            raise chain.node().unavailable("its nodes do not say the same of a call")
         note_dissent(chain.node(), "a call", agreeing, reverts)
         revert_name = estimates[agreeing[0]]
         if isinstance(revert_name, str):
             raise Refused(refusal("would_revert", why=revert_name))
-        fee, tip = await self._fees(chain)
-        gas = (
-            _median({n: estimate for n, estimate in estimates.items() if isinstance(estimate, int)})
-            * 13
-            // 10
-        )
+        fee, tip = await self.fees(chain)
+        gas = _median({n: e for n, e in estimates.items() if isinstance(e, int)}) * 13 // 10
         return Transaction(
             chain_id=call.chain_id,
             to=call.to,
@@ -176,16 +173,8 @@ class TxSender:
         try:
             await view.node().ask("eth_sendRawTransaction", raw)
         except NodeError as fault:
-            if (
-                "known" not in str(fault)
-                and "underpriced" not in str(fault)
-                and "nonce too low" not in str(fault)
-            ):
+            if not any(word in str(fault) for word in _ON_ITS_WAY):
                 raise view.node().unavailable(f"it takes no transaction: {fault}") from None
-
-    @staticmethod
-    def _unmined(chain: EvmChain, reason: str) -> Refused:
-        return Refused(refusal("chain_unavailable", chain_id=chain.chain_id, why=reason))
 
 
 async def _estimate_gas(view: EvmChain, draft: dict[str, str]) -> int | str:
@@ -237,21 +226,16 @@ async def deploy(
         (e["inputs"] for e in compiled["abi"] if e["type"] == "constructor"), []
     )
     data = compiled["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
-    gas = (
-        int(await rpc.ask("eth_estimateGas", {"from": account.address, "data": data}), 16)
-        * 12
-        // 10
-    )
-    fee = int(await rpc.ask("eth_gasPrice"), 16)
-    tip = int(await rpc.ask("eth_maxPriorityFeePerGas"), 16)
-    nonce = int(await rpc.ask("eth_getTransactionCount", account.address, "latest"), 16)
+    estimate = await rpc.quantity("eth_estimateGas", {"from": account.address, "data": data})
+    fee, tip = await TxSender.fees(chain)
+    nonce = await rpc.quantity("eth_getTransactionCount", account.address, "latest")
     signed = account.sign_transaction(
         {
             "type": 2,
             "chainId": chain.chain_id,
             "nonce": nonce,
             "data": data,
-            "gas": gas,
+            "gas": estimate * 12 // 10,
             "value": 0,
             "maxFeePerGas": 2 * fee + tip,
             "maxPriorityFeePerGas": tip,
@@ -265,8 +249,4 @@ async def deploy(
                 break
             return to_checksum_address(raw["contractAddress"])
         await anyio.sleep(POLL_S)
-    raise Refused(
-        refusal(
-            "chain_unavailable", chain_id=chain.chain_id, why=f"the deployment of {contract} failed"
-        )
-    )
+    raise rpc.unavailable(f"the deployment of {contract} failed")

@@ -117,6 +117,13 @@ def outputs(contract: str, function: str, answer: bytes) -> tuple[Any, ...]:
     return _decoded(items(contract, "function")[function].outputs, answer)
 
 
+@cache
+def struct_fields(contract: str, function: str) -> tuple[str, ...]:
+    """Names of the fields of the struct that a view function returns last."""
+    entry = next(e for e in artifact(contract)["abi"] if e.get("name") == function)
+    return tuple(field["name"] for field in entry["outputs"][-1]["components"])
+
+
 def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
     """Decode; invalid UTF-8 raises DecodingError like every other mismatch.
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -15,7 +16,7 @@ from chain.rpc import decoding
 from chain.rpc.decoding import Header, Log
 from chain.rpc.errors import NodeError
 from domain.chain_facts import BlockStamp, VaultLog
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused
 
 ADDRESSES_PER_CALL: Final = 500
 WINDOW: Final = 128
@@ -106,11 +107,8 @@ class LogReader:
     """
 
     def __init__(self, chain: EvmChain, window: int = WINDOW):
-        self.chain, self.window, self.chunk = (
-            chain,
-            max(window, 2 * chain.facts.confirmations),
-            FIRST_CHUNK,
-        )
+        self.chain, self.chunk = chain, FIRST_CHUNK
+        self.window = max(window, 2 * chain.confirmations)
         self._require_all_fields = False
         self._by_node = dict[EvmChain, LogReader]()
         self._recent = dict[int, BlockStamp]()
@@ -126,7 +124,7 @@ class LogReader:
     def remember(self, read_range: BlockRange) -> None:
         """Store the stamps of the newest blocks, for later `stamp` calls."""
         low = read_range.head.number - self.window
-        blocks = {**self._recent, **{b.number: b for b in read_range.blocks}}
+        blocks = self._recent | {b.number: b for b in read_range.blocks}
         self._recent = {n: b for n, b in blocks.items() if n > low}
 
     def stamp(self, number: int) -> BlockStamp | None:
@@ -154,29 +152,24 @@ class LogReader:
         self._require_all_fields = newest.proved is True
         if cursor is None:
             cursor = ReadCursor(max(self.chain.facts.start_block - 1, -1), None)
-        try:
+        with readable(self.chain):
             return await self._step(cursor, {v.lower() for v in vaults}, newest.block)
-        except decoding.NONSENSE as error:
-            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
     async def _step(
         self, cursor: ReadCursor, vaults: set[str], head: BlockStamp
     ) -> BlockRange | ReorgDetected | None:
-        next_action = next_read(cursor, head, window=self.window)
-        outcome: BlockRange | ReorgDetected | None = (
-            ReorgDetected(head) if next_action == "rewind" else None
-        )
-        if next_action == "next block":
-            outcome = await self._next_blocks(cursor, head, vaults)
-        elif next_action == "history":
-            high = min(cursor.block + self.chunk, head.number - self.window)
-            outcome = await self._history(cursor, high, head, vaults)
-        return await self._proved_reorg(outcome) if isinstance(outcome, ReorgDetected) else outcome
-
-    async def _proved_reorg(self, reorg: ReorgDetected) -> ReorgDetected:
-        """Verify that the node still serves this chain before a reorg is reported."""
-        await self.chain.node().prove()
-        return reorg
+        outcome: BlockRange | ReorgDetected | None = None
+        match next_read(cursor, head, window=self.window):
+            case "rewind":
+                outcome = ReorgDetected(head)
+            case "next block":
+                outcome = await self._next_blocks(cursor, head, vaults)
+            case "history":
+                high = min(cursor.block + self.chunk, head.number - self.window)
+                outcome = await self._history(cursor, high, head, vaults)
+        if isinstance(outcome, ReorgDetected):
+            await self.chain.node().prove()  # that the node still serves this chain
+        return outcome
 
     async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
         """Logs of the given vaults in the blocks from `low` to `high`, both inclusive, in chain
@@ -185,12 +178,10 @@ class LogReader:
         Errors: `chain_unavailable`.
         """
         request = _of("MandateVault") | {"address": sorted(vaults)}
-        try:
+        with readable(self.chain):
             raws = await self._logs(request, low, high)
             stamps = await self._stamps({raw.block for raw in raws})
             logs = list(self._decoded(raws, stamps))
-        except decoding.NONSENSE as error:
-            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
         return sorted(logs, key=lambda g: (g.block.number, g.log_index))
 
     async def logs_in_range(
@@ -202,19 +193,24 @@ class LogReader:
         Errors: `chain_unavailable`.
         """
         vaults = {v.lower() for v in addresses}
-        try:
+        with readable(self.chain):
             if high - low < BLOCKS_AT_ONCE:
                 raws = await self._ranged_logs(low, high, vaults)
             else:
                 raws = await self._past_logs(vaults, low, high)
-            stamps = await self._stamps({high, *(raw.block for raw in raws)})
-            if any(not low <= number <= high for number in stamps):
-                raise self._unavailable("logs of other blocks than those asked for")
-            head = stamps[high]
-            read = self._read(raws, stamps, vaults, ReadCursor(low - 1, None), head, head)
-        except decoding.NONSENSE as error:
-            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
-        return head, read.logs
+            read = await self._stamped(raws, vaults, ReadCursor(low - 1, None), high)
+        return read.head, read.logs
+
+    async def filtered_logs(
+        self, log_filter: Mapping[str, object], low: int, high: int
+    ) -> list[Log]:
+        """Logs of a filter in the blocks from `low` to `high`, both inclusive, as the node tells
+        them.
+
+        Errors: `chain_unavailable`.
+        """
+        with readable(self.chain):
+            return await self._logs(log_filter, low, high)
 
     async def all_logs(self, low: int, high: int) -> tuple[VaultLog, ...]:
         """Every log with our event topics in the blocks from `low` to `high`, both inclusive, from
@@ -222,12 +218,10 @@ class LogReader:
 
         Errors: `chain_unavailable`.
         """
-        try:
+        with readable(self.chain):
             raws = await self._ranged_logs(low, high, set())
             stamps = await self._stamps({raw.block for raw in raws})
             return tuple(self._decoded(raws, stamps))
-        except decoding.NONSENSE as error:
-            raise self._unavailable(f"a log that makes no sense ({type(error).__name__})") from None
 
     async def _ranged_logs(self, low: int, high: int, vaults: set[str]) -> list[Log]:
         return [] if self.chain.factory is None else await self._logs(_OURS, low, high, vaults)
@@ -240,10 +234,24 @@ class LogReader:
             if block is None or block.hash != cursor.hash:
                 return ReorgDetected(head)
         logs = await self._past_logs(vaults, cursor.block + 1, high)
-        stamps = await self._stamps({high, *(log.block for log in logs)})
-        if any(not cursor.block < number <= high for number in stamps):
+        return await self._stamped(logs, vaults, cursor, high, head)
+
+    async def _stamped(
+        self,
+        raws: Sequence[Log],
+        vaults: set[str],
+        since: ReadCursor,
+        high: int,
+        head: BlockStamp | None = None,
+    ) -> BlockRange:
+        """What was read of the blocks behind `since` up to `high`, whose stamp is the head where
+        there is no other.
+        """
+        stamps = await self._stamps({high, *(log.block for log in raws)})
+        if any(not since.block < number <= high for number in stamps):
             raise self._unavailable("logs of other blocks than those asked for")
-        return self._read(logs, stamps, vaults, cursor, stamps[high], head)
+        end = stamps[high]
+        return self._read(raws, stamps, vaults, since, end, end if head is None else head)
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
         """Stamps of these blocks, lowest first."""
@@ -388,8 +396,18 @@ class LogReader:
             raise self._unavailable("eth_getLogs gave no list")
         return decoding.logs(answer)
 
-    def _unavailable(self, reason: str) -> Exception:
-        return Refused(refusal("chain_unavailable", chain_id=self.chain.chain_id, why=reason))
+    def _unavailable(self, reason: str) -> Refused:
+        return self.chain.node().unavailable(reason)
+
+
+@contextmanager
+def readable(chain: EvmChain) -> Iterator[None]:
+    """Where logs are read. Errors: `chain_unavailable` for what makes no sense."""
+    try:
+        yield
+    except decoding.NONSENSE as error:
+        reason = f"a log that makes no sense ({type(error).__name__})"
+        raise chain.node().unavailable(reason) from None
 
 
 def _of(contract: str) -> dict[str, object]:

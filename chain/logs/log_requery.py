@@ -8,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from chain.adapter import EvmChain
+from chain.logs.log_reader import LogReader, readable
 from chain.rpc import decoding
-from chain.rpc.decoding import Log
-from chain.rpc.errors import NodeError
+from chain.rpc.decoding import Header, Log
 from chain.rpc.http_transport import RpcCall
-from domain.chain_facts import BlockStamp, VaultLog
-from domain.refusals import Refused
+from domain.chain_facts import VaultLog
 
 WAYS: Final = ("range", "blocks", "receipts")
 MAX_BLOCKS: Final = 1_000
@@ -28,64 +27,38 @@ async def requery_logs(
     "receipts" (from the receipts of each block; needs no log index of the node).
     Errors: `chain_unavailable`, also for more than a thousand blocks one by one.
     """
-    try:
+    with readable(chain):
         if method == "range":
-            return await _by_range(chain, vault, low, high)
+            logs = await LogReader(chain).filtered_logs({"address": vault}, low, high)
+            stamps = await chain.headers({log.block for log in logs})
+            return _decoded(chain, vault, logs, stamps)
         if high - low >= MAX_BLOCKS:
             raise chain.node().unavailable("too many blocks to read one by one")
-        stamps = [h.block for h in (await chain.headers(range(low, high + 1))).values()]
-        if method == "blocks":
-            logs = await _by_hash(chain, vault, stamps)
-        else:
-            logs = await _by_receipts(chain, stamps)
-        return _decoded(chain, vault, logs, {s.number: s for s in stamps})
-    except decoding.NONSENSE as error:
-        reason = f"a log that makes no sense ({type(error).__name__})"
-        raise chain.node().unavailable(reason) from None
+        stamps = await chain.headers(range(low, high + 1))
+        by_hash = _by_hash if method == "blocks" else _by_receipts
+        hashes = [header.block.hash for header in stamps.values()]
+        return _decoded(chain, vault, await by_hash(chain, vault, hashes), stamps)
 
 
-async def _by_hash(chain: EvmChain, vault: str, stamps: Sequence[BlockStamp]) -> list[Log]:
-    request: list[RpcCall] = [
-        ("eth_getLogs", [{"address": vault, "blockHash": s.hash}]) for s in stamps
-    ]
+async def _by_hash(chain: EvmChain, vault: str, hashes: Sequence[str]) -> list[Log]:
+    request: list[RpcCall] = [("eth_getLogs", [{"address": vault, "blockHash": h}]) for h in hashes]
     return [g for answer in await chain.node().facts(request) for g in decoding.logs(answer)]
 
 
-async def _by_receipts(chain: EvmChain, stamps: Sequence[BlockStamp]) -> list[Log]:
-    request: list[RpcCall] = [("eth_getBlockReceipts", [s.hash]) for s in stamps]
+async def _by_receipts(chain: EvmChain, _: str, hashes: Sequence[str]) -> list[Log]:
+    request: list[RpcCall] = [("eth_getBlockReceipts", [h]) for h in hashes]
     answers = await chain.node().facts(request)
     return [g for receipts in answers for r in receipts for g in decoding.logs(r["logs"])]
 
 
-async def _by_range(chain: EvmChain, vault: str, low: int, high: int) -> list[VaultLog]:
-    log_filter = {"address": vault, "fromBlock": hex(low), "toBlock": hex(high)}
-    try:
-        logs = decoding.logs(await chain.node().ask("eth_getLogs", log_filter))
-    except NodeError as fault:
-        if low == high or not fault.too_much:
-            raise _refused(chain, fault) from None
-        middle = (low + high) // 2
-        first = await _by_range(chain, vault, low, middle)
-        return first + await _by_range(chain, vault, middle + 1, high)
-    headers = await chain.headers({log.block for log in logs})
-    return _decoded(chain, vault, logs, {n: h.block for n, h in headers.items()})
-
-
-def _refused(chain: EvmChain, fault: NodeError) -> Refused:
-    return chain.node().unavailable(f"eth_getLogs refused: {fault}")
-
-
 def _decoded(
-    chain: EvmChain,
-    vault: str,
-    logs: Iterable[Log],
-    stamps: Mapping[int, BlockStamp],
+    chain: EvmChain, vault: str, logs: Iterable[Log], stamps: Mapping[int, Header]
 ) -> list[VaultLog]:
     by_place: dict[tuple[int, int], VaultLog] = {}
     for entry in logs:
         if entry.address.lower() != vault.lower():
             continue
-        stamp = stamps[entry.block]
+        stamp = stamps[entry.block].block
         if entry.block_hash != stamp.hash:
             raise chain.node().unavailable("logs of another block than the one asked for")
         log = chain.vault_log(entry, stamp)

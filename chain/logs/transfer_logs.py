@@ -8,10 +8,8 @@ from typing import Final
 
 from chain.adapter import EvmChain
 from chain.contracts.abi_codec import ERC20_TRANSFER_TOPIC
-from chain.rpc import decoding
-from chain.rpc.errors import NodeError
+from chain.logs.log_reader import LogReader
 from domain.chain_facts import TransferLog
-from domain.refusals import Refused, refusal
 
 ADDRESSES_A_CALL: Final = 200
 BLOCKS_A_CALL: Final = 500
@@ -26,42 +24,12 @@ async def inbound(
     Errors: `chain_unavailable`, `not_configured`.
     """
     transfers: list[tuple[str, TransferLog]] = []
-    remaining = iter(sorted(holders))
+    reader, remaining = LogReader(chain), iter(sorted(holders))
     while batch := list(islice(remaining, ADDRESSES_A_CALL)):
-        try:
-            logs = decoding.logs(await _logs(chain, batch, low, high))
-        except decoding.NONSENSE as error:
-            reason = f"a log that makes no sense ({type(error).__name__})"
-            raise chain.node().unavailable(reason) from None
-        decoded = ((g, chain.transfer(g)) for g in logs)
-        transfers += [(g.tx_hash, log) for g, log in decoded if log is not None]
+        to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in batch]
+        log_filter = {"address": chain.usdc, "topics": [ERC20_TRANSFER_TOPIC, None, to]}
+        for entry in await reader.filtered_logs(log_filter, low, high):
+            log = chain.transfer(entry)
+            if log is not None:
+                transfers.append((entry.tx_hash, log))
     return transfers
-
-
-async def _logs(chain: EvmChain, holders: list[str], low: int, high: int) -> list[object]:
-    """Call eth_getLogs, and halve the range until the provider answers."""
-    to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in holders]
-    log_filter = {
-        "address": chain.usdc,
-        "topics": [ERC20_TRANSFER_TOPIC, None, to],
-        "fromBlock": hex(low),
-        "toBlock": hex(high),
-    }
-    try:
-        raw = await chain.node().ask("eth_getLogs", log_filter)
-    except NodeError as fault:
-        if low == high:
-            reason = f"eth_getLogs refused: {fault}"
-            raise Refused(
-                refusal("chain_unavailable", chain_id=chain.chain_id, why=reason)
-            ) from None
-        middle = (low + high) // 2
-        return [
-            *await _logs(chain, holders, low, middle),
-            *await _logs(chain, holders, middle + 1, high),
-        ]
-    if not isinstance(raw, list):
-        raise Refused(
-            refusal("chain_unavailable", chain_id=chain.chain_id, why="eth_getLogs gave no list")
-        )
-    return raw

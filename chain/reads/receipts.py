@@ -1,68 +1,139 @@
-"""Receipts: mined transactions with logs and revert reasons, and the creation log of a vault."""
+"""Receipts: mined transactions with logs and revert reasons, read many at once, and the creation
+log of a vault.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from eth_utils import keccak, to_checksum_address
 
 from chain.contracts import abi_codec
+from chain.quorum import NodeAnswers, quorum_read_each
 from chain.reads.blocks import BlockReader
 from chain.rpc import decoding
 from chain.rpc.errors import NodeError
+from chain.rpc.http_transport import RpcCall
 from domain.chain_facts import BlockStamp, Receipt, Revert, VaultLog
 
 LOOK_BACK: Final = 1_000
 ReceiptJson: TypeAlias = Mapping[str, Any]
 
 
-async def receipt(chain: BlockReader, tx_hash: str) -> Receipt | None:
-    """Return the mined transaction with its revert decoded; None when the chain does not
-    have it.
+async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str, Receipt | None]:
+    """Mined transactions by lower-case hash; None for one that the chain does not have.
+
+    A failed one carries its calldata but no revert reason, which would need a replay each. A
+    malformed answer leaves only its own transaction out.
+    Errors: `chain_unavailable`.
     """
-    rpc = chain.node()
-    raw = await rpc.fact("eth_getTransactionReceipt", tx_hash)
-    if raw is None:
-        return None
-    try:
-        mined_in = decoding.block_hash(raw["blockHash"])
-        if str(raw["transactionHash"]).lower() != tx_hash.lower():
-            raise ValueError("another receipt than the one asked for")
-        block = await chain.block(mined_in)
-        if block is None:
-            return None  # it was reorganised away between the two questions
-        return await _receipt(chain, raw, block)
-    except decoding.NONSENSE as error:
-        raise rpc.unavailable(f"a receipt that makes no sense ({type(error).__name__})") from None
-
-
-async def _receipt(chain: BlockReader, raw: ReceiptJson, block: BlockStamp) -> Receipt:
+    hashes = list(dict.fromkeys(tx_hash.lower() for tx_hash in tx_hashes))
+    answers = await _ask_each(chain, "eth_getTransactionReceipt", [[h] for h in hashes])
+    raws = dict(zip(hashes, answers, strict=True))
+    mined = {h: block_hash for h, raw in raws.items() if (block_hash := _mined_in(raw, h))}
+    blocks = await _blocks(chain, list(dict.fromkeys(mined.values())))
     newest = await chain.latest()
-    ok = int(raw["status"], 16) == 1
-    transaction = None if ok else await _transaction(chain, str(raw["transactionHash"]))
-    revert = None if transaction is None else await _revert_reason(chain, transaction, block)
-    return mined_receipt(
-        chain,
-        raw,
-        block,
-        newest,
-        None if transaction is None else decoding.calldata(transaction),
-        revert,
-    )
+    data = await _calldata(chain, [h for h in mined if _failed(raws[h])])
+    by_hash: dict[str, Receipt | None] = {h: None for h, raw in raws.items() if raw is None}
+    for tx_hash, block_hash in mined.items():
+        block = blocks.get(block_hash)
+        if block is None:  # it was reorganised away between two questions
+            by_hash[tx_hash] = None
+            continue
+        with suppress(*decoding.NONSENSE):
+            by_hash[tx_hash] = _receipt(chain, raws[tx_hash], block, newest, data.get(tx_hash))
+    return by_hash
 
 
-def mined_receipt(
-    chain: BlockReader,
-    raw: ReceiptJson,
-    block: BlockStamp,
-    newest: BlockStamp,
-    data: str | None,
-    revert: Revert | None,
-) -> Receipt:
-    """Build a `Receipt` from a node's JSON and its block; a failed one gets its calldata and
-    revert.
+def _mined_in(raw: Any, tx_hash: str) -> str | None:
+    """The hash of the block of a receipt; None where it makes no sense, or is another's."""
+    with suppress(*decoding.NONSENSE):
+        if str(raw["transactionHash"]).lower() == tx_hash:
+            return decoding.block_hash(raw["blockHash"])
+    return None
+
+
+async def agreed_receipts(
+    chain: NodeAnswers[BlockReader], tx_hashes: Iterable[str]
+) -> Mapping[str, Receipt | None]:
+    """Mined transactions as more than half of the configured nodes give them; a transaction without
+    a majority is left out, because its state is unknown.
+
+    Errors: `chain_unavailable` where no node answers.
     """
+    agreed = await quorum_read_each(
+        chain,
+        "a transaction",
+        hashes := [h.lower() for h in tx_hashes],
+        lambda view: receipts(view, hashes),
+        _comparable,
+    )
+    return {h: _merge(answers, len(chain.views)) for h, answers in agreed.items()}
+
+
+def _comparable(receipt: Receipt | None) -> Receipt | None:
+    """The part of a receipt that depends neither on the node's height nor on its pruning."""
+    return None if receipt is None else replace(receipt, depth=0, revert=None, data=None)
+
+
+def _merge(receipts: Sequence[Receipt | None], nodes: int) -> Receipt | None:
+    """Merge equal receipts, with the smallest depth among them."""
+    present = [receipt for receipt in receipts if receipt is not None]
+    if not present:
+        return None
+    data = [receipt.data for receipt in present if receipt.data is not None]
+    agreed_data = next((d for d in data if data.count(d) > nodes // 2), None)
+    return replace(present[0], depth=min(receipt.depth for receipt in present), data=agreed_data)
+
+
+def _failed(raw: ReceiptJson) -> bool:
+    try:
+        return int(raw["status"], 16) != 1
+    except decoding.NONSENSE:
+        return False
+
+
+async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockStamp]:
+    answers = await _ask_each(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
+    stamps = {}
+    for block_hash, raw in zip(hashes, answers, strict=True):
+        if raw is None:
+            continue
+        try:
+            stamp = decoding.stamp(raw)
+        except decoding.NONSENSE:
+            stamp = None
+        if stamp is None or stamp.hash != block_hash:
+            raise chain.node().unavailable("another block than the one asked for")
+        stamps[block_hash] = stamp
+    return stamps
+
+
+async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:
+    """Calldata of transactions by hash, as far as the node still has them."""
+    answers = await _ask_each(chain, "eth_getTransactionByHash", [[h] for h in hashes])
+    inputs = {}
+    for tx_hash, raw in zip(hashes, answers, strict=True):
+        try:
+            if raw is not None and raw.get("to"):
+                inputs[tx_hash] = decoding.calldata(raw)
+        except decoding.NONSENSE:
+            continue
+    return inputs
+
+
+async def _ask_each(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
+    questions: list[RpcCall] = [(method, param_list) for param_list in params]
+    return await chain.node().facts(questions) if questions else []
+
+
+def _receipt(
+    chain: BlockReader, raw: ReceiptJson, block: BlockStamp, newest: BlockStamp, data: str | None
+) -> Receipt:
+    """A `Receipt` of a node's JSON and its block. Errors: one of `NONSENSE`."""
     logs = [decoding.log(g) for g in raw["logs"]]
     transfers = map(chain.transfer, logs)
     return Receipt(
@@ -74,7 +145,7 @@ def mined_receipt(
         depth=max(0, newest.number - block.number),
         logs=tuple(log for g in logs if (log := chain.vault_log(g, block)) is not None),
         transfers=tuple(t for t in transfers if t is not None),
-        revert=revert,
+        revert=None,
         data=data,
     )
 
@@ -87,22 +158,18 @@ async def is_pending(chain: BlockReader, tx_hash: str) -> bool:
     return raw is not None and raw.get("blockNumber") is None
 
 
-async def _transaction(chain: BlockReader, tx_hash: str) -> Mapping[str, Any] | None:
-    """The transaction's JSON, where the node still has it."""
-    raw = await chain.node().fact("eth_getTransactionByHash", tx_hash)
-    return raw if raw and raw.get("to") else None
+async def revert_reason(chain: BlockReader, receipt: Receipt) -> Revert | None:
+    """Replay a failed transaction on its parent block: a receipt does not carry the reason.
 
-
-async def _revert_reason(
-    chain: BlockReader, transaction: Mapping[str, Any], block: BlockStamp
-) -> Revert | None:
-    """Replay the transaction on its parent block: a receipt does not carry the reason.
-
-    None where the replay does not fail, or the node no longer has the state of that block.
+    None where the replay does not fail, or the node no longer has the transaction or the state of
+    that block.
     """
+    transaction = await chain.node().fact("eth_getTransactionByHash", receipt.tx_hash)
+    if not transaction or not transaction.get("to"):
+        return None
     call = {n: transaction[n] for n in ("from", "to", "gas", "value", "input")}
     try:
-        await chain.node().ask("eth_call", call, hex(max(0, block.number - 1)))
+        await chain.node().ask("eth_call", call, hex(max(0, receipt.block.number - 1)))
     except NodeError as fault:
         return revert_of(fault) if fault.reverted else None
     return None

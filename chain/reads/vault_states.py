@@ -8,7 +8,7 @@ from typing import Any, Final
 from eth_abi.exceptions import DecodingError
 
 from chain.contracts import abi_codec
-from chain.quorum import NodeAnswers, majority, note_dissent, query_until, quorum_read
+from chain.quorum import NodeAnswers, query_until, quorum_read, quorum_read_each
 from chain.reads.blocks import BlockReader, pinned
 from chain.rpc import decoding
 from chain.rpc.errors import NodeError
@@ -16,8 +16,8 @@ from domain.chain_facts import BlockStamp, VaultState
 from domain.refusals import Refused
 
 LENS_BATCH: Final = 200
+# Fields that the vault and the lens name alike.
 _SINGLE: Final = (
-    "stoppedAt",
     "settled",
     "stopReason",
     "agent",
@@ -68,7 +68,11 @@ async def _by_lens(
 ) -> dict[str, VaultState]:
     raw = await chain.eth_call(lens, abi_codec.calldata("VaultLens", "read", [tuple(batch)]), block)
     _, _, answers = abi_codec.outputs("VaultLens", "read", raw)
-    return {v: decoding.vault_state(v, block, s) for v, s in zip(batch, answers, strict=True)}
+    names = abi_codec.struct_fields("VaultLens", "read")
+    return {
+        v: decoding.vault_state(v, block, dict(zip(names, answer, strict=True)))
+        for v, answer in zip(batch, answers, strict=True)
+    }
 
 
 async def agreed_states(
@@ -80,24 +84,13 @@ async def agreed_states(
     Errors: `chain_unavailable` where no state has a majority.
     """
     at = block if block is not None else await agreed_head(chain)
-    views = chain.views
 
-    async def read(view: BlockReader) -> Mapping[str, VaultState]:
-        return await vault_states(view, vaults, at)
+    async def read(view: BlockReader) -> Mapping[str, VaultState | None]:
+        states = await vault_states(view, vaults, at)
+        return {vault: states.get(vault) for vault in vaults}
 
-    def agreeing(vault: str, answers: Mapping[int, Mapping[str, VaultState]]) -> list[int]:
-        return majority(len(views), {n: states.get(vault) for n, states in answers.items()})
-
-    answers = await query_until(
-        chain, read, lambda answers: all(agreeing(v, answers) for v in vaults)
-    )
-    agreed: dict[str, VaultState] = {}
-    for vault in vaults:
-        places = agreeing(vault, answers)
-        states_by_node = {n: states.get(vault) for n, states in answers.items()}
-        if places and (state := states_by_node[places[0]]) is not None:
-            note_dissent(chain.node(), "a vault", places, states_by_node)
-            agreed[vault] = state
+    answers = await quorum_read_each(chain, "a vault", vaults, read)
+    agreed = {vault: state for vault, (state, *_) in answers.items() if state is not None}
     if vaults and not agreed:
         raise chain.node().unavailable("its nodes do not say the same")
     return agreed
@@ -147,30 +140,9 @@ async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) ->
         raise chain.node().unavailable(f"eth_getCode refused: {fault}") from None
     if code in ("0x", None):
         return VaultState(vault, block, exists=False)
-    cash, positions, floor, values = await view("observed")
-    withdrawable, reason, until = await view("lockStatus")
-    single = {n: (await view(n))[0] for n in _SINGLE}
-    balance = await chain.balance(vault, block)
-    fields = (
-        True,
-        single["stoppedAt"] != 0,
-        single["settled"],
-        withdrawable,
-        single["stopReason"],
-        reason,
-        single["agent"],
-        until,
-        cash,
-        positions,
-        floor,
-        single["spentToday"],
-        single["totalDeposited"],
-        single["totalSpent"],
-        single["totalReturned"],
-        single["feeOwed"],
-        balance,
-        [v != decoding.SILENT for v in values],
-        single["recorded"],
-        values,
-    )
+    fields = {name: (await view(name))[0] for name in _SINGLE} | {"ok": True}
+    fields["stopped"] = (await view("stoppedAt"))[0] != 0
+    fields |= zip(("cash", "positions", "floor", "values"), await view("observed"), strict=True)
+    fields |= zip(("withdrawable", "lockReason", "until"), await view("lockStatus"), strict=True)
+    fields["balance"] = await chain.balance(vault, block)
     return decoding.vault_state(vault, block, fields)

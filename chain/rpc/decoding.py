@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -137,35 +137,12 @@ def raw(text: str) -> bytes:
     return bytes.fromhex(text.removeprefix("0x"))
 
 
-_FIELDS: Final = (
-    "ok",
-    "stopped",
-    "settled",
-    "withdrawable",
-    "stopReason",
-    "lockReason",
-    "agent",
-    "until",
-    "cash",
-    "positions",
-    "floor",
-    "spentToday",
-    "totalDeposited",
-    "totalSpent",
-    "totalReturned",
-    "feeOwed",
-    "balance",
-    "answered",
-    "recorded",
-    "values",
-)
 SILENT: Final = 2**256 - 1
 """What the vault tells of a probe that did not answer."""
 
 
-def vault_state(address: str, block: BlockStamp, answers: Sequence[Any]) -> VaultState:
-    """Build a vault's state from the lens's tuple."""
-    s = dict(zip(_FIELDS, answers, strict=True))
+def vault_state(address: str, block: BlockStamp, s: Mapping[str, Any]) -> VaultState:
+    """Build a vault's state from the lens's fields by their names."""
     if not s["ok"]:
         return VaultState(address, block, exists=False)
     agent = to_checksum_address(s["agent"])

@@ -61,7 +61,8 @@ def test_a_probe_that_did_not_answer_has_no_value() -> None:
         True, False, False, True, 0, 0, "0x" + "11" * 20, 0, 0, 5 + 10**18 + beyond, *[0] * 7,
         (True, False, True, True), 7, (5, SILENT, 10**18, beyond),
     )  # fmt: skip
-    state = vault_state("0x" + "22" * 20, at, told)
+    names = abi_codec.struct_fields("VaultLens", "read")
+    state = vault_state("0x" + "22" * 20, at, dict(zip(names, told, strict=True)))
     assert state.values == (Usdc(5), None, Usdc(10**18), None)
     assert state.positions == Usdc(5 + 10**18)
     assert state.answered == (True, False, True, False)

@@ -21,7 +21,7 @@ DECODED = re.compile(r"(?<![\w.])JsonObject\b")
 CEILINGS: Mapping[str, tuple[int, int]] = {
     "domain": (2, 17),
     "storage": (5, 3),
-    "chain": (9, 0),
+    "chain": (7, 0),
     "venue": (0, 0),
     "tools": (8, 3),
     "skill": (0, 0),
