@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -52,31 +52,19 @@ def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetim
     return then if then < delivery.made_at + DEAD_AFTER else None
 
 
-@dataclass(slots=True)
-class Counted:
-    """Counters of this process, for its metrics."""
-
-    delivered: int = 0
-    failed: int = 0
-    dead: int = 0
-
-
 class NotificationWorker:
     """The two halves, each running until cancelled."""
 
     def __init__(self, deps: Deps, tail: LedgerFeed, outbound: WebhookClient, holder: str):
         self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
         self._sending = 0
-        self.counted = Counted()
+        self.counted = Counter[str]({"delivered": 0, "failed": 0, "dead": 0})
 
     def gauges(self) -> Mapping[str, int]:
         """For the metrics."""
-        raw = {
-            "delivered": self.counted.delivered,
-            "failed": self.counted.failed,
-            "dead": self.counted.dead,
+        counts = {
+            f'wallet_webhook_tries_total{{outcome="{n}"}}': v for n, v in self.counted.items()
         }
-        counts = {f'wallet_webhook_tries_total{{outcome="{n}"}}': v for n, v in raw.items()}
         return counts | {"wallet_webhooks_sending": self._sending}
 
     async def run(self) -> None:
@@ -206,9 +194,8 @@ class NotificationWorker:
         now = self._deps.clock.now()
         ok = outcome.taken
         retry_at = None if ok else next_attempt_at(delivery, delivery.attempts + 1, now)
-        self.counted.delivered += ok
-        self.counted.failed += not ok
-        self.counted.dead += not ok and retry_at is None
+        self.counted["delivered" if ok else "failed"] += 1
+        self.counted["dead"] += not ok and retry_at is None
         return DeliveryAttempt(
             at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=retry_at
         )

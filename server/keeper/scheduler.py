@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 
@@ -41,6 +41,8 @@ ORDERS_S: Final = 1
 LONGEST_PAUSE_S: Final = 300
 LONGEST_IN_ROUNDS: Final = 30
 LAST_S: Final = 0.5
+# Its name, the seconds between two rounds, and what a round is.
+Duty: TypeAlias = tuple[str, float, Callable[[], Awaitable[object]]]
 
 
 class KeeperScheduler:
@@ -57,6 +59,36 @@ class KeeperScheduler:
             self.deps, self.holder, parts.settings.keeper_tick_s, parts.settings.keeper_batch
         )
         self._readers = {c.chain_id: LogReader(c) for c in parts.chains.with_rpc() if c.factory}
+        every, deps = parts.settings.keeper_tick_s, self.deps
+        # Each its own round: live orders wait for no market of paper, and no round for another's
+        # pauses.
+        self._house: Sequence[Duty] = (
+            ("failing old transfers", every, self._confirmations.expire),
+            ("rolling the Hall up", every, partial(refresh_stale, deps, self.holder)),
+            ("checking approved keys", every, self.check_keys),
+            ("ending old sign-ins", every, partial(end_old, deps)),
+            ("settling orders", ORDERS_S, partial(sync_due_orders, deps, "live")),
+            ("settling paper orders", ORDERS_S, partial(sync_due_orders, deps, "paper")),
+            ("watching paper books", ORDERS_S, self.watch_paper),
+            ("keeping stop lines", every, self._lines.round),
+        )
+
+    def _reading(self) -> Iterator[Duty]:
+        for chain_id, reader in self._readers.items():
+            poll_s = self.parts.settings.chains[chain_id].poll_s
+            yield f"reading chain {chain_id}", poll_s, partial(self.read_chain, reader)
+
+    def _transfers(self) -> Iterator[Duty]:
+        every = self.parts.settings.keeper_tick_s
+        for chain in self.parts.chains.with_rpc():
+            name = f"transfers of chain {chain.chain_id}"
+            yield name, every, partial(self.settle_transfers, chain)
+
+    def _keeping(self) -> Iterator[Duty]:
+        every = self.parts.settings.keeper_tick_s
+        for keeping in self._keepings:
+            # Half a tick: two keepers share the vaults, and read none twice in one tick.
+            yield keeping.name, every, partial(keeping.round, every / 2)
 
     async def run(self) -> None:
         """Run until cancelled; one chain's trouble does not stop another's."""
@@ -77,38 +109,11 @@ class KeeperScheduler:
 
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
-            for chain_id, reader in self._readers.items():
-                poll = self.parts.settings.chains[chain_id].poll_s
-                group.start_soon(
-                    self._forever,
-                    f"reading chain {chain_id}",
-                    poll,
-                    partial(self.read_chain, reader),
-                )
-            every = self.parts.settings.keeper_tick_s
-            for keeping in self._keepings:
-                # Half a tick: two keepers share the vaults, and read none twice in one tick.
-                group.start_soon(
-                    self._forever, keeping.name, every, partial(keeping.round, every / 2)
-                )
-            group.start_soon(self._forever, "rolling the Hall up", every, self.roll_up)
-            group.start_soon(
-                self._forever, "failing old transfers", every, self._confirmations.expire
-            )
-            group.start_soon(self._forever, "checking approved keys", every, self.check_keys)
-            group.start_soon(self._forever, "ending old sign-ins", every, self.end_sign_ins)
-            # Each its own round: live orders wait for no market of paper, and no round for
-            # another's pauses.
-            group.start_soon(self._forever, "settling orders", ORDERS_S, self.settle_orders)
-            group.start_soon(self._forever, "settling paper orders", ORDERS_S, self.settle_paper)
-            group.start_soon(self._forever, "watching paper books", ORDERS_S, self.watch_paper)
-            group.start_soon(self._forever, "keeping stop lines", every, self._lines.round)
-            for chain in self.parts.chains.with_rpc():
-                name = f"transfers of chain {chain.chain_id}"
-                group.start_soon(self._forever, name, every, partial(self.settle_transfers, chain))
+            for duty in (*self._reading(), *self._keeping(), *self._house, *self._transfers()):
+                group.start_soon(self._forever, *duty)
 
     async def _forever(
-        self, subject: str, every_s: int, work: Callable[[], Awaitable[object]]
+        self, subject: str, every_s: float, work: Callable[[], Awaitable[object]]
     ) -> None:
         """Do it again and again; what fails again and again is tried less and less often, and what
         is due each second still every half minute.
@@ -134,52 +139,25 @@ class KeeperScheduler:
 
     async def round(self) -> None:
         """Run every duty once; a chain that does not answer delays no other."""
-        for chain_id, reader in self._readers.items():
-            await self._run_once(f"reading chain {chain_id}", partial(self.read_chain, reader))
+        for subject, _, work in self._reading():
+            await self._run_once(subject, work)
         await self.keep()
-        for chain in self.parts.chains.with_rpc():
-            name = f"transfers of chain {chain.chain_id}"
-            await self._run_once(name, partial(self.settle_transfers, chain))
-        await self._confirmations.expire()
-        await self.roll_up()
-        await self.check_keys()
-        await self.end_sign_ins()
-        await self.settle_orders()
-        await self.settle_paper()
-        await self.watch_paper()
-        await self._lines.round()
+        for subject, _, work in self._transfers():
+            await self._run_once(subject, work)
+        for _, _, work in self._house:
+            await work()
 
     async def check_keys(self) -> None:
         """Ask the venue anew about keys that the keeper may use."""
         if self.deps.venues is not None:
             await check_due(self.deps, self.holder)
 
-    async def end_sign_ins(self) -> None:
-        """Take out sessions and sign-in texts that are over, or too many."""
-        await end_old(self.deps)
-
-    # -- orders
-
-    async def settle_orders(self) -> None:
-        """Ask the venue about live orders whose end is unknown, and end those whose time is up.
-        Every change is conditional, so that processes may share this.
-        """
-        await sync_due_orders(self.deps, "live")
-
-    async def settle_paper(self) -> None:
-        """Look at paper orders that rest."""
-        await sync_due_orders(self.deps, "paper")
-
     async def watch_paper(self) -> None:
         """Look at paper books: funding, liquidation, delisting."""
         if self.deps.paper is not None and self.deps.venues is not None:
             await self.deps.paper.watch(self.deps.venues.get(MARKET_NETWORK))
 
-    # -- transfers and the Hall
-
-    async def roll_up(self) -> None:
-        """Bring the Hall's rows up to date."""
-        await refresh_stale(self.deps, self.holder)
+    # -- transfers
 
     async def settle_transfers(self, chain: EvmChain) -> None:
         """Ask the chain about reported transfers, and look for unreported ones."""

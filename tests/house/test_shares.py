@@ -39,12 +39,11 @@ ROUNDS: Final = {
     "self.read_chain": "blocks, in their order",
     "keeping.round": "the vaults read longest ago first; each costs gas, and claims are asked about by "
     "tests/tools/acting/test_claims_at_once.py::test_one_owners_claims_keep_nobody_elses_waiting",
-    "self.roll_up": "the agents brought up to date longest ago first; an owner has 50",
+    "refresh_stale": "the agents brought up to date longest ago first; an owner has 50",
     "self._confirmations.expire": "each that is looked at leaves the list; an owner has 400 in it",
     "self.check_keys": "the links asked about longest ago first; an owner has one a network",
-    "self.end_sign_ins": "tests/tools/keeper/test_sign_ins.py::test_ten_thousand_wallets_leave_little_and_a_funded_owner_stays",
-    "self.settle_orders": TURNS,
-    "self.settle_paper": TURNS,
+    "end_old": "tests/tools/keeper/test_sign_ins.py::test_ten_thousand_wallets_leave_little_and_a_funded_owner_stays",
+    "sync_due_orders": TURNS,
     "self.watch_paper": TURNS,
     "self._lines.round": "the mandates at the venue looked at longest ago first; each holds a position",
     "self.settle_transfers": TURNS,
@@ -71,9 +70,14 @@ def test_a_person_is_looked_for_wherever_something_of_theirs_may_be() -> None:
 def _rounds() -> set[str]:
     """What `Ticks` runs again and again."""
     tree = ast.parse((ROOT / "server/keeper/scheduler.py").read_text())
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    forever = [c.args[-1] for c in calls if c.args and ast.unparse(c.args[0]) == "self._forever"]
-    return {ast.unparse(work.args[0] if isinstance(work, ast.Call) else work) for work in forever}
+    tuples = [n for n in ast.walk(tree) if isinstance(n, ast.Tuple) and len(n.elts) == 3]
+    works = [
+        t.elts[2]
+        for t in tuples
+        if isinstance(t.elts[0], ast.Constant | ast.JoinedStr)
+        or ast.unparse(t.elts[0]) in ("name", "keeping.name")
+    ]
+    return {ast.unparse(work.args[0] if isinstance(work, ast.Call) else work) for work in works}
 
 
 def test_every_round_says_how_owners_share_it() -> None:
