@@ -16,6 +16,19 @@ from server.cli.output import read_settings as _settings
 from server.cli.output import run as _run
 
 HOUSE_ROLES = ("admin", "keeper")
+_chain = click.option(
+    "--chain",
+    "chain_id",
+    type=int,
+    required=True,
+    help="EIP-155 id; the settings hold its RPC address.",
+)
+_key_file = click.option(
+    "--key-file",
+    type=click.Path(exists=True, path_type=Path),
+    required=True,
+    help="The deployer's key.",
+)
 
 
 @click.group(
@@ -89,19 +102,8 @@ def contracts() -> None:
 
 
 @contracts.command()
-@click.option(
-    "--chain",
-    "chain_id",
-    type=int,
-    required=True,
-    help="EIP-155 id; the settings hold its RPC address.",
-)
-@click.option(
-    "--key-file",
-    type=click.Path(exists=True, path_type=Path),
-    required=True,
-    help="The deployer's key.",
-)
+@_chain
+@_key_file
 @click.option(
     "--keeper-address",
     help="The keeper that may mark and unwind; default: the address of the keeper key.",
@@ -128,19 +130,8 @@ def deploy(
 
 
 @contracts.command("share-value")
-@click.option(
-    "--chain",
-    "chain_id",
-    type=int,
-    required=True,
-    help="EIP-155 id; the settings hold its RPC address.",
-)
-@click.option(
-    "--key-file",
-    type=click.Path(exists=True, path_type=Path),
-    required=True,
-    help="The deployer's key.",
-)
+@_chain
+@_key_file
 @click.option("--market", required=True, help="The ERC-4626 market, whose asset is USDC.")
 def share_value(chain_id: int, key_file: Path, market: str) -> None:
     """Deploy the value probe of a market, and print the line for its entry in the markets file."""
@@ -284,10 +275,5 @@ def doctor() -> None:
     sys.exit(0 if all(f.works for f in findings) else 1)
 
 
-for _command in (
-    trading.allowlist,
-    trading.limits,
-    trading.unlink,
-    trading.signer,
-):
+for _command in (trading.allowlist, trading.limits, trading.unlink, trading.signer):
     main.add_command(_command)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,13 +23,26 @@ from tools.trading.account import allowlist as trade_allowlist
 T = TypeVar("T")
 
 
-async def _with_store(settings: Settings, work: Callable[[Store], Awaitable[T]]) -> T:
+@asynccontextmanager
+async def _store(settings: Settings) -> AsyncIterator[Store]:
     await upgraded(settings)
     store = await open_store(settings.database_url, settings.patience())
     try:
-        return await work(store)
+        yield store
     finally:
         await store.close()
+
+
+async def read(settings: Settings, work: Callable[[UnitOfWork], T]) -> T:
+    """Run one read of a database that is up to date. Errors: `NotUpgraded`."""
+    async with _store(settings) as store:
+        return await store.read(work)
+
+
+async def write(settings: Settings, work: Callable[[UnitOfWork], T]) -> T:
+    """Run one write of a database that is up to date. Errors: `NotUpgraded`."""
+    async with _store(settings) as store:
+        return await store.write(work)
 
 
 async def verify_ledgers(settings: Settings) -> dict[str, object]:
@@ -54,9 +68,7 @@ async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:
 async def create_house_key(settings: Settings, role: str) -> dict[str, str]:
     """Mint a keeper or admin key; it is shown once."""
     ids, now = SystemIds(), SystemClock().now()
-    return await _with_store(
-        settings, lambda s: s.write(lambda uow: operator.minted(uow, ids, role, now))
-    )
+    return await write(settings, lambda uow: operator.minted(uow, ids, role, now))
 
 
 async def end_link(settings: Settings, wallet: str, network: Network, reason: str) -> bool:
@@ -70,35 +82,31 @@ async def end_link(settings: Settings, wallet: str, network: Network, reason: st
         link = uow.venue.link_to(wallet, network)
         return link is not None and uow.venue.end_link(link.link_id, reason, now)
 
-    return await _with_store(settings, lambda store: store.write(work))
+    return await write(settings, work)
 
 
 async def list_house_keys(settings: Settings) -> list[dict[str, object]]:
     """Every house key without its secret."""
-    return await _with_store(settings, lambda s: s.read(operator.house_keys))
+    return await read(settings, operator.house_keys)
 
 
 async def revoke_house_key(settings: Settings, key_id: str) -> bool:
     """Revoke at once."""
     now = SystemClock().now()
-    return await _with_store(
-        settings, lambda s: s.write(lambda uow: uow.identities.revoke_house_key(key_id, now))
-    )
+    return await write(settings, lambda uow: uow.identities.revoke_house_key(key_id, now))
 
 
 async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     """Every switch, its value, and whether it was set or is the default."""
     defaults = settings.switches()
-    rows = await _with_store(
-        settings, lambda s: s.read(lambda uow: operator.switches_now(uow, defaults))
-    )
+    rows = await read(settings, lambda uow: operator.switches_now(uow, defaults))
     return {s["name"]: {"value": s["value"], "from": s["source"]} for s in rows}
 
 
 async def count(settings: Settings) -> dict[str, object]:
     """Count the stored records."""
     now = SystemClock().now()
-    return await _with_store(settings, lambda s: s.read(lambda uow: operator.counted(uow, now)))
+    return await read(settings, lambda uow: operator.counted(uow, now))
 
 
 async def set_switch(settings: Settings, name: str, value: str) -> None:
@@ -108,7 +116,7 @@ async def set_switch(settings: Settings, name: str, value: str) -> None:
     def work(uow: UnitOfWork) -> None:
         operator.set_switch(uow, defaults, name, value, now=now, by="operator")
 
-    await _with_store(settings, lambda store: store.write(work))
+    await write(settings, work)
 
 
 async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bool) -> bool:
@@ -122,18 +130,16 @@ async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bo
             uow, item, allowed=allowed, now=now, by="operator", reason=reason
         )
 
-    return await _with_store(settings, lambda store: store.write(work))
+    return await write(settings, work)
 
 
 async def list_allowed(settings: Settings) -> list[str]:
     """List the people who may trade live."""
-    return sorted(await _with_store(settings, lambda s: s.read(lambda uow: uow.allowlist.all())))
+    return sorted(await read(settings, lambda uow: uow.allowlist.all()))
 
 
 async def limit_log(settings: Settings, newest: int) -> list[dict[str, object]]:
     """The newest changes of who may trade live, and of how much."""
 
-    def work(uow: UnitOfWork) -> list[dict[str, object]]:
-        return [wire(change) for _, change in uow.limit_log.page(None, newest)]
-
-    return await _with_store(settings, lambda store: store.read(work))
+    page = await read(settings, lambda uow: uow.limit_log.page(None, newest))
+    return [wire(change) for _, change in page]

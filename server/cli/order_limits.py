@@ -11,10 +11,9 @@ from domain.trading.modes import TradingSurface
 from domain.trading.order_caps import OrderLimits
 from domain.trading.order_gate import FieldProblem, invalid_order
 from domain.trading.order_input import LIMIT_RULE, amount_of
-from server.runtime.schema_upgrade import upgraded
+from server.cli.maintenance import write
 from server.settings import Settings
 from server.system import SystemClock
-from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tools.trading.orders.trader_context import first_limits
 
@@ -30,9 +29,7 @@ async def set_limits(
 
     Errors: `not_found`, `conflict`; `wallet_invalid_order` for what is no amount.
     """
-    per_order, per_day = (
-        _amount(name, limits[name]) for name in ("per_order_usdc", "per_day_usdc")
-    )
+    per_order, per_day = (_amount(n, limits[n]) for n in ("per_order_usdc", "per_day_usdc"))
     start, now = first_limits(settings.trading()), SystemClock().now()
 
     def work(uow: UnitOfWork) -> OrderLimits:
@@ -53,12 +50,7 @@ async def set_limits(
         )
         return to
 
-    await upgraded(settings)
-    store = await open_store(settings.database_url, settings.patience())
-    try:
-        return await store.write(work)
-    finally:
-        await store.close()
+    return await write(settings, work)
 
 
 def _amount(name: str, text: str | None) -> Usdc | None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import click
@@ -17,6 +18,16 @@ from server.runtime.schema_upgrade import NotUpgraded
 from server.settings import Settings
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at; `works` is False only where something that is set does not work."""
+
+    what: str
+    works: bool
+    state: str
+    effect: str = ""
 
 
 def read_settings() -> Settings:

@@ -14,6 +14,7 @@ from domain.settings import Switches
 from domain.trading.modes import MARKET_NETWORK, live_network
 from domain.trading.venue_account import KEY_ENDS_SOON
 from domain.trading.venue_values import NETWORKS, Network
+from server.cli.output import Finding
 from server.runtime.schema_upgrade import NotUpgraded, upgraded
 from server.settings import Settings
 from server.signer.client import SignerClient
@@ -28,16 +29,6 @@ from venue.budget import InMemory
 # The venue takes nonces of two days back to one day ahead; well before that the clock is told.
 SKEW_AT_MOST: Final = timedelta(seconds=30)
 BUILDER_NEEDS_USDC: Final = 100
-
-
-@dataclass(frozen=True, slots=True)
-class VenueFinding:
-    """One thing seen; `works` is False only where something that is set does not work."""
-
-    what: str
-    works: bool
-    state: str
-    effect: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +47,7 @@ class _Stored:
     lease_s: int
 
 
-async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[VenueFinding]:
+async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[Finding]:
     """Ask the venue on both networks, and look at what stands with it."""
     time = clock or SystemClock()
     networks = venues(settings, time, InMemory())
@@ -116,67 +107,61 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         await store.close()
 
 
-async def _network(
-    venue: Venue, clock: Clock, settings: Settings, *, live: bool
-) -> list[VenueFinding]:
+async def _network(venue: Venue, clock: Clock, settings: Settings, *, live: bool) -> list[Finding]:
     name = f"venue {venue.network}"
     uses = [
         *(["relays, indices and paper prices"] if venue.network == MARKET_NETWORK else []),
         *(["links and live orders"] if live else []),
     ]
     if not uses:
-        return [VenueFinding(name, True, "not used while venue_mainnet is as it is")]
+        return [Finding(name, True, "not used while venue_mainnet is as it is")]
     try:
         venue_time = await venue.time()
     except Refused as refused:
         # An address that nobody set is no fault of this setting; what it switches off is told.
         chosen = f"venue_{venue.network}_url" in settings.model_fields_set
-        return [
-            VenueFinding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")
-        ]
+        return [Finding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")]
     skew = abs(venue_time - clock.now())
     state = f"for {' and '.join(uses)}; its clock differs by {skew.total_seconds():.1f} s"
     if skew > SKEW_AT_MOST:
-        return [
-            VenueFinding(name, False, state, "its nonces may be refused: set this machine's clock")
-        ]
-    return [VenueFinding(name, True, state), *await _dexes(venue, settings)]
+        return [Finding(name, False, state, "its nonces may be refused: set this machine's clock")]
+    return [Finding(name, True, state), *await _dexes(venue, settings)]
 
 
-async def _dexes(venue: Venue, settings: Settings) -> list[VenueFinding]:
+async def _dexes(venue: Venue, settings: Settings) -> list[Finding]:
     if venue.network != MARKET_NETWORK:
         return []
     allowed = settings.trading().dexes
     if not allowed:
-        return [VenueFinding("venue dexes", True, "none is set", "no index can be traded")]
+        return [Finding("venue dexes", True, "none is set", "no index can be traded")]
     try:
         there = (await venue.dexes()).value
     except Refused as refused:
-        return [VenueFinding("venue dexes", True, refused.refusal.reason, "no index is shown")]
+        return [Finding("venue dexes", True, refused.refusal.reason, "no index is shown")]
     missing = [d for d in allowed if d not in there]
     if missing:
         why = f"the venue has no {', '.join(missing)}"
-        return [VenueFinding("venue dexes", False, why, "their indices are not shown")]
-    return [VenueFinding("venue dexes", True, ", ".join(allowed))]
+        return [Finding("venue dexes", False, why, "their indices are not shown")]
+    return [Finding("venue dexes", True, ", ".join(allowed))]
 
 
-async def _builder(venue: Venue, settings: Settings) -> list[VenueFinding]:
+async def _builder(venue: Venue, settings: Settings) -> list[Finding]:
     address = settings.builder_address
     if address is None:
-        return [VenueFinding("builder", True, "not set", "no order carries a builder fee")]
+        return [Finding("builder", True, "not set", "no order carries a builder fee")]
     try:
         mode = (await venue.abstraction(address, priority="house")).value
         account = (await venue.account(address, "", priority="house", max_age_s=0)).value
     except Refused as refused:
-        return [VenueFinding("builder", False, f"{address}: {refused.refusal.reason}")]
+        return [Finding("builder", False, f"{address}: {refused.refusal.reason}")]
     state = f"{address}: {account.account_value} USDC, mode {mode}"
     if account.account_value < BUILDER_NEEDS_USDC or mode not in ("disabled", "default"):
         need = f"the venue credits nothing below {BUILDER_NEEDS_USDC} USDC or outside standard mode"
-        return [VenueFinding("builder", False, state, need)]
-    return [VenueFinding("builder", True, state)]
+        return [Finding("builder", False, state, need)]
+    return [Finding("builder", True, state)]
 
 
-def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> VenueFinding:
+def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> Finding:
     listed = stored.allowed if stored else len(settings.trading().allowlist)
     terminal = "on" if now.live_terminal else "off"
     door = "on" if now.live_door else "off"
@@ -185,52 +170,44 @@ def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> 
         effect = "the door stays paper until venue_mainnet is on"
     where = "" if stored else " of the settings"
     state = f"terminal {terminal}, door {door}, {listed} on the allowlist{where}"
-    return VenueFinding("live trading", True, state, effect)
+    return Finding("live trading", True, state, effect)
 
 
-async def _signer(settings: Settings) -> VenueFinding:
+async def _signer(settings: Settings) -> Finding:
     if settings.signer_socket is None:
-        return VenueFinding("signer", True, "not set", "no keeper key: the stop line only warns")
+        return Finding("signer", True, "not set", "no keeper key: the stop line only warns")
     try:
         await SignerClient(settings.signer_socket).ask({"do": "address", "network": "none"})
     except Refused:
-        return VenueFinding(
-            "signer", False, f"{settings.signer_socket}: no answer", "no keeper key"
-        )
+        return Finding("signer", False, f"{settings.signer_socket}: no answer", "no keeper key")
     except Exception:  # it answered, and refused as it should
-        return VenueFinding("signer", True, f"answers at {settings.signer_socket}")
-    return VenueFinding(
-        "signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key"
-    )
+        return Finding("signer", True, f"answers at {settings.signer_socket}")
+    return Finding("signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key")
 
 
-def _keys(live: Network, stored: _Stored | None, reason: str) -> VenueFinding:
+def _keys(live: Network, stored: _Stored | None, reason: str) -> Finding:
     """Approved keys on record, how many end within a week, and how many the venue names no more."""
     if stored is None:
-        return VenueFinding("order keys", False, reason)
+        return Finding("order keys", False, reason)
     state = f"{stored.links} wallets linked on {live}, {stored.keys} keys approved"
     effects = [
         *([f"{stored.ending} end within 7 days"] if stored.ending else []),
         *([f"{stored.unnamed} are not named by the venue"] if stored.unnamed else []),
     ]
-    return VenueFinding("order keys", True, state, ", ".join(effects))
+    return Finding("order keys", True, state, ", ".join(effects))
 
 
-def _stop_line(
-    settings: Settings, now: Switches, stored: _Stored | None, reason: str
-) -> VenueFinding:
+def _stop_line(settings: Settings, now: Switches, stored: _Stored | None, reason: str) -> Finding:
     """Whether the keeper closes at the venue, who leads, and what it cannot close."""
     name = "stop line at the venue"
     if stored is None:
-        return VenueFinding(name, False, reason)
+        return Finding(name, False, reason)
     leads = f"a process leads for {stored.lease_s} s" if stored.lease_s else "no process leads now"
     state = f"scope {settings.keeper_scope}, {leads}"
     if stored.stuck:
         text = f"{stored.stuck} mandates stand at their line and nothing can be closed"
-        return VenueFinding(name, False, state, text)
+        return Finding(name, False, state, text)
     if now.stop_line_dry_run:
-        return VenueFinding(
-            name, True, state, "dry run: it says what it would close, and does nothing"
-        )
+        return Finding(name, True, state, "dry run: it says what it would close, and does nothing")
     unsigned = "" if settings.signer_socket else "no signer is set: it only warns"
-    return VenueFinding(name, True, state, unsigned)
+    return Finding(name, True, state, unsigned)

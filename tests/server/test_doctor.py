@@ -17,7 +17,8 @@ from eth_account import Account
 from devtools.devvenue import DevVenue, VenueFault, serve
 from domain.trading.venue_account import milliseconds
 from server.cli.doctor import examine
-from server.cli.venue_checks import VenueFinding, examine_venue
+from server.cli.output import Finding
+from server.cli.venue_checks import examine_venue
 from server.retry_logging import tell_retries
 from server.settings import ChainSettings, Settings
 from storage.store import open_store
@@ -50,7 +51,7 @@ async def both(clock: Clock) -> AsyncIterator[tuple[DevVenue, DevVenue, dict[str
         await two.cleanup()
 
 
-async def seen(url: str, clock: Clock, **settings: Any) -> dict[str, VenueFinding]:
+async def seen(url: str, clock: Clock, **settings: Any) -> dict[str, Finding]:
     found = await examine_venue(Settings(database_url=url, **settings), clock)
     return {s.what: s for s in found}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from server.cli.doctor import DoctorFinding, examine
+from server.cli.doctor import examine
+from server.cli.output import Finding
 from server.settings import Settings
 from tests.world import CHAIN_ID, Evm, asking_factory, running_evm
 
@@ -28,7 +29,7 @@ async def _back(evm: Evm) -> AsyncIterator[None]:
     evm.chain.revert(before)
 
 
-async def approvals(evm: Evm, folder: Path, factory: str) -> DoctorFinding | None:
+async def approvals(evm: Evm, folder: Path, factory: str) -> Finding | None:
     chain = {"rpc_url": evm.url, "usdc": evm.usdc, "factory": factory, "lens": evm.lens}
     settings = Settings(
         database_url=f"sqlite:///{folder / 'w.sqlite'}",
