@@ -28,6 +28,8 @@ DECIMALS: Final = 6
 # No text of a caller begins so: NUL is refused in all of them.
 _MARK: Final = "\0number "
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?")
+# Where a number may have a point or an exponent; texts have such places too.
+_POINT: Final = re.compile(r"[0-9][.eE]")
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 # A text, whole or without its end; what separates and nests.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
@@ -67,6 +69,8 @@ _any_number: Final = partial(_number, any_size=True)
 _STRICT: Final = json.JSONDecoder(
     object_pairs_hook=_pairs, parse_constant=_no_constant, parse_float=_number
 )
+
+_PAIRED: Final = json.JSONDecoder(object_pairs_hook=_pairs)
 
 
 def check_complexity(text: str, *, depth: int = MAX_DEPTH) -> None:
@@ -145,18 +149,23 @@ def message(raw: bytes) -> bytes:
     except UnicodeDecodeError:
         return raw
     check_complexity(text, depth=MAX_DEPTH + ENVELOPE)
-    marks: list[str] = []
+    exact: list[Decimal] = []
 
-    def marked(value: Decimal) -> str:
-        marks.append(mark := f"{_MARK}{value}")
-        return mark
+    def noted(number: str) -> float | Decimal:
+        value = _any_number(number)
+        if isinstance(value, Decimal):
+            exact.append(value)
+        return value
 
     try:
-        value = json.loads(text, object_pairs_hook=_pairs, parse_float=_any_number)
-        body = json.dumps(value, default=marked)
+        if not _POINT.search(text):
+            _PAIRED.decode(text)
+            return raw
+        value = json.loads(text, object_pairs_hook=_pairs, parse_float=noted)
+        # Most messages have no such number, and need not be written again.
+        return json.dumps(value, default=lambda v: f"{_MARK}{v}").encode() if exact else raw
     except (ValueError, RecursionError):
         return raw
-    return body.encode() if marks else raw
 
 
 def as_written(value: Any) -> Any:

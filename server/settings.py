@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
@@ -22,8 +22,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from chain.chains import EvmChains
-from chain.networks import NETWORKS, ChainConfig
 from domain.refusals import Refused
 from domain.settings import SWITCHES, Config, Switches, Trading
 from domain.trading.builder_fee import MOST_TENTHS_BPS
@@ -34,6 +32,9 @@ from storage.errors import DatabaseTimeouts
 from tools.model.rate_limiter import networks
 from tools.model.switches import is_on
 from venue.addresses import plain_http_is_local
+
+if TYPE_CHECKING:
+    from chain.networks import ChainConfig
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
 _PRIVATE_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
@@ -260,6 +261,8 @@ class Settings(BaseSettings):
         if not value:
             return None
         try:
+            from chain.chains import EvmChains
+
             return EvmChains.address(value)
         except Refused as refused:
             raise ValueError(refused.refusal.reason) from None
@@ -345,13 +348,16 @@ class Settings(BaseSettings):
 
         Errors: `invalid_address`.
         """
-        # Only what talks to chains retries, and what retries takes a while to load.
+        # Most commands ask no chain; and what retries takes a while to load.
         from server.retry_logging import tell_retries
 
         tell_retries()
         return [self._facts(chain_id, own) for chain_id, own in sorted(self.chains.items())]
 
     def _facts(self, chain_id: int, own: ChainSettings) -> ChainConfig:
+        from chain.chains import EvmChains
+        from chain.networks import NETWORKS, ChainConfig
+
         values = own.model_dump(exclude={"poll_s"}, exclude_none=True)
         for name in ("usdc", "factory", "lens"):
             if name in values:

@@ -244,7 +244,7 @@ class LogReader:
         high: int,
         head: BlockStamp | None = None,
     ) -> BlockRange:
-        """What was read of the blocks behind `since` up to `high`, whose stamp is the head where
+        """Build the range of the blocks behind `since` up to `high`, whose stamp is the head where
         there is no other.
         """
         stamps = await self._stamps({high, *(log.block for log in raws)})
@@ -402,7 +402,7 @@ class LogReader:
 
 @contextmanager
 def readable(chain: EvmChain) -> Iterator[None]:
-    """Where logs are read. Errors: `chain_unavailable` for what makes no sense."""
+    """Context of reading logs. Errors: `chain_unavailable` for what makes no sense."""
     try:
         yield
     except decoding.NONSENSE as error:

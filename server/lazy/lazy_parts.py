@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """What is made once, by the first call."""
+    """A part that is made once, by the first call."""
 
     def __init__(self, make: Callable[[], T]):
         self._make = make

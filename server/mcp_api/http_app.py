@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
-from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.sse import SseServerTransport
 from mcp.server.transport_security import TransportSecuritySettings
 from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
-from starlette.authentication import AuthCredentials, AuthenticationBackend
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
-from starlette.middleware.authentication import AuthenticationMiddleware
-from starlette.requests import HTTPConnection
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.server import WalletServer
-from server.mcp_api.session_limits import HOLDER, KEYED, MODERN, STRANGERS_SESSIONS, SessionGuard
+from server.mcp_api.session_limits import (
+    KEYED,
+    MODERN,
+    STRANGERS_SESSIONS,
+    SessionGuard,
+    replayed,
+)
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
 MAX_SESSIONS: Final = KEYED.all + STRANGERS_SESSIONS.all + 50
@@ -32,32 +32,7 @@ IDLE_S: Final = 600
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 # sse-starlette looks every half second whether to end.
 DRAIN_S: Final = 0.8
-
-
-class KeyBackend(AuthenticationBackend):
-    """Binds an MCP session to the key that opened it: another key on its session id is answered
-    404.
-
-    It proves nothing; every call resolves its own key. Only a hash of the key is kept.
-    """
-
-    async def authenticate(
-        self, conn: HTTPConnection
-    ) -> tuple[AuthCredentials, AuthenticatedUser] | None:
-        """Name the session's user by a hash of the credential, the same in whichever header it
-        comes.
-        """
-        key = (
-            conn.headers.get("x-service-user-key")
-            or conn.headers.get("authorization", "").partition(" ")[2]
-        )
-        key = key.strip()
-        if not key and not conn.scope.get(HOLDER):
-            return None
-        digest = conn.scope.get(HOLDER) or hashlib.sha256(key.encode()).hexdigest()
-        return AuthCredentials([]), AuthenticatedUser(
-            AccessToken(token=digest, client_id=digest, scopes=[])
-        )
+LOOK_S: Final = 0.1
 
 
 def security(base_url: str) -> TransportSecuritySettings:
@@ -111,25 +86,27 @@ class _Leaving:
         ):
             await self._app(scope, receive, send)
             return
-        request, is_replayed = await receive(), False
+        request, loop = await receive(), asyncio.get_running_loop()
+        watching: list[asyncio.Task[None]] = []
+        with anyio.CancelScope() as scope_of_call:
 
-        async def again() -> Message:
-            nonlocal is_replayed
-            if is_replayed:
-                return await receive()
-            is_replayed = True
-            return request
+            async def watch() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                scope_of_call.cancel()
 
-        async def watch() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            group.cancel_scope.cancel()
+            def begin() -> None:
+                watching.append(loop.create_task(watch()))
 
-        async with anyio.create_task_group() as group:
-            if not request.get("more_body", False):
-                group.start_soon(watch)
-            await self._app(scope, again, send)
-            group.cancel_scope.cancel()
+            # Most calls are over before anybody could have left.
+            timer = None if request.get("more_body") else loop.call_later(LOOK_S, begin)
+            try:
+                await self._app(scope, replayed(request, receive), send)
+            finally:
+                if timer is not None:
+                    timer.cancel()
+                for task in watching:
+                    task.cancel()
 
 
 class _Open:
@@ -171,8 +148,6 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
             Middleware(_Open, server=server),
             Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S),
             Middleware(_Leaving),
-            Middleware(AuthenticationMiddleware, backend=KeyBackend()),
-            Middleware(AuthContextMiddleware),
         ],
         lifespan=lambda app: server.session_manager.run(),
     )

@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -22,6 +25,7 @@ from http_shim.json_body import message as exact
 from http_shim.principal import TOLD_MAX, RequestPrincipal
 from server.mcp_api.principal import asker_in
 from storage.errors import Unavailable
+from tools.context.credentials import hashed
 from tools.dispatch.run import refused_reply, unavailable
 from tools.model.operation import Deps, OperationResult
 from tools.model.serialization import encoded
@@ -29,7 +33,6 @@ from tools.model.serialization import encoded
 SESSION: Final = "mcp-session-id"
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
-HOLDER: Final = "wallet.holder"  # of a request that is made in the name of a session's key
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,8 @@ class SessionGuard:
             await self._app(scope, receive, send)
             return
         role: Role = "nobody"
+        headers = Headers(scope=scope)
+        _bind(scope, headers)
         try:
             asker = await asker_in(self._deps, scope)
             role = asker.caller.role
@@ -187,7 +192,8 @@ class SessionGuard:
                 receive = await self._read(receive, asker)
             elif asker.limited is not None:
                 raise asker.limited
-            await self._admitted(scope, asker, receive, _Blocks(send, self._deps, role))
+            blocks = _Blocks(send, self._deps, role)
+            await self._admitted(scope, headers, asker, receive, blocks)
         except Refused as refused:
             await _answer(refused_reply(refused, self._deps.clock.now(), role), send)
         except Unavailable as error:
@@ -203,21 +209,16 @@ class SessionGuard:
         body: bytes = message.get("body", b"")
         if asker.limited is not None and not _is_tool_message(body):
             raise asker.limited
-        raw, first = {**message, "body": await aside(exact, body)}, True
-
-        async def again() -> Message:
-            nonlocal first
-            if first:
-                first = False
-                return raw
-            return await receive()
-
-        return again
+        return replayed({**message, "body": await aside(exact, body)}, receive)
 
     async def _admitted(
-        self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
+        self,
+        scope: Scope,
+        headers: Headers,
+        asker: RequestPrincipal,
+        receive: Receive,
+        send: _Blocks,
     ) -> None:
-        headers = Headers(scope=scope)
         session_id, path, method = headers.get(SESSION), scope["path"], scope["method"]
         modern = headers.get("mcp-protocol-version") in MODERN
         if path == "/mcp" and method == "POST" and session_id is None and not modern:
@@ -281,8 +282,9 @@ class SessionGuard:
         async def unheard(message: Message) -> None:
             """Discard the answer: the client is gone."""
 
-        name = {HOLDER: place.holder if place.keyed else None}
-        await self._app({**scope, **name, "method": "DELETE", "headers": headers}, nothing, unheard)
+        user = session_user(place.holder) if place.keyed else None
+        ending = {**scope, "user": user, "method": "DELETE", "headers": headers}
+        await self._app(ending, nothing, unheard)
 
     async def _run_in_session(
         self, scope: Scope, name: str | None, receive: Receive, send: _Blocks
@@ -312,6 +314,33 @@ class SessionGuard:
         finally:
             place.open -= 1
             self.sessions.touch(place)
+
+
+def replayed(message: Message, receive: Receive) -> Receive:
+    """Give a message that was looked at once more, and then what follows it."""
+    looked_at = [message]
+
+    async def again() -> Message:
+        return looked_at.pop() if looked_at else await receive()
+
+    return again
+
+
+@lru_cache(maxsize=4_096)
+def session_user(digest: str) -> AuthenticatedUser:
+    """The user of a session by the hash of the key that opened it."""
+    return AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
+
+
+def _bind(scope: Scope, headers: Headers) -> None:
+    """Bind the request to a hash of its credential, the same in whichever header it comes: the SDK
+    answers another key on the id of a session with 404. It proves nothing; every call resolves its
+    own key.
+    """
+    bearer = headers.get("authorization", "").partition(" ")[2]
+    key = (headers.get("x-service-user-key") or bearer).strip()
+    if key:
+        scope["user"] = session_user(hashed(key))
 
 
 def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
