@@ -22,7 +22,7 @@ from tools.agents import (
     transfer_reports,
 )
 from tools.keeper import settlement
-from tools.mandates import approvals, owner_approvals, webhooks
+from tools.mandates import approvals, webhooks
 from tools.mandates.drafting import drafts, purpose_notes, terms
 from tools.mandates.reads import daily_series, ledger_stream, mandate_reads, statements
 from tools.mandates.vault import (
@@ -32,10 +32,9 @@ from tools.mandates.vault import (
     owner_calls,
     unwind_calls,
     vault_creation,
-    vault_transactions,
 )
 from tools.model.operation import Operation
-from tools.public import chains, deposits, hall, markets
+from tools.public import deposits, hall, markets
 from tools.trading.account import (
     allowlist,
     builder_fee,
@@ -62,7 +61,6 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *transfer_reports.OPERATIONS,
     *hall.OPERATIONS,
     *markets.OPERATIONS,
-    *chains.OPERATIONS,
     *deposits.OPERATIONS,
     *purpose_notes.OPERATIONS,
     *drafts.OPERATIONS,
@@ -77,11 +75,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *unwind_calls.OPERATIONS,
     *owner_calls.OPERATIONS,
     *exit_plan.OPERATIONS,
-    *vault_transactions.OPERATIONS,
+    *vault_creation.TRANSACTIONS,
     *event_reports.OPERATIONS,
     *refusal_reports.OPERATIONS,
     *approvals.OPERATIONS,
-    *owner_approvals.OPERATIONS,
     *webhooks.OPERATIONS,
     *outcome_lookup.OPERATIONS,
     *statements.OPERATIONS,

@@ -19,13 +19,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
 from tools.context.credentials import hashed
 from tools.model.fields import KeyId, Nothing, Page
-from tools.model.operation import (
-    Operation,
-    OperationResult,
-    RequestContext,
-    RequestModel,
-    ResponseModel,
-)
+from tools.model.operation import Operation, RequestContext, RequestModel, ResponseModel
 
 Role = Literal["keeper", "admin"]
 PREFIXES: Final[dict[str, str]] = {"keeper": "kk_", "admin": "dk_"}
@@ -108,15 +102,15 @@ class Counts(ResponseModel):
     as_of: str
 
 
-def switches_now(uow: UnitOfWork, defaults: Switches) -> list[dict[str, str]]:
+def switches_now(uow: UnitOfWork, defaults: Switches) -> list[SwitchOut]:
     """Every switch, its value, and where that comes from."""
     rows = uow.switches.all()
     return [
-        {
-            "name": name,
-            "value": rows.get(name, "on" if getattr(defaults, name) else "off"),
-            "source": "database" if name in rows else "settings",
-        }
+        SwitchOut(
+            name=name,
+            value=rows.get(name, "on" if getattr(defaults, name) else "off"),
+            source="database" if name in rows else "settings",
+        )
         for name in SWITCHES
     ]
 
@@ -126,7 +120,7 @@ def set_switch(
 ) -> None:
     """Set a switch for every process; a change of one that lets real orders through leaves a row
     in the limit log (trading 00.1)."""
-    was = next(s["value"] for s in switches_now(uow, defaults) if s["name"] == name)
+    was = next(s.value for s in switches_now(uow, defaults) if s.name == name)
     uow.switches.set(name, value, now, by)
     if name in TRADING_SWITCHES and was != value:
         uow.limit_log.add(
@@ -140,44 +134,44 @@ def set_switch(
         )
 
 
-def minted(uow: UnitOfWork, ids: Ids, role: str, now: datetime) -> dict[str, str]:
+def mint_key(uow: UnitOfWork, ids: Ids, role: Role, now: datetime) -> HouseKeyOut:
     """A new house key; only its hash is kept."""
     key_id, key = ids.short("h_"), ids.token(PREFIXES[role])
     uow.identities.add_house_key(key_id, role, hashed(key), now)
-    return {"key_id": key_id, "role": role, "key": key}
+    return HouseKeyOut(key_id=key_id, role=role, key=key)
 
 
-def house_keys(uow: UnitOfWork) -> list[dict[str, object]]:
+def house_keys(uow: UnitOfWork) -> list[HouseKeyTold]:
     """Every house key without its secret."""
     return [
-        {
-            "key_id": k.key_id,
-            "role": k.holder,
-            "created_at": timestamp(k.created_at),
-            "revoked": k.revoked_at is not None,
-        }
+        HouseKeyTold(
+            key_id=k.key_id,
+            role=k.holder,
+            created_at=k.created_at,
+            revoked=k.revoked_at is not None,
+        )
         for k in uow.identities.house_keys()
     ]
 
 
-def counted(uow: UnitOfWork, now: datetime) -> dict[str, object]:
+def count_records(uow: UnitOfWork, now: datetime) -> Counts:
     """Count the stored records, by bounded queries."""
     working, mandates = uow.mandates.counts()
     hall = uow.hall.totals()
-    return {
-        "agents": hall.agents,
-        "mandates": mandates,
-        "mandates_working": working,
-        "actions_recorded": hall.calls,
-        "as_of": timestamp(now),
-    }
+    return Counts(
+        agents=hall.agents,
+        mandates=mandates,
+        mandates_working=working,
+        actions_recorded=hall.calls,
+        as_of=timestamp(now),
+    )
 
 
-def _switches(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
-    return OperationResult(200, {"items": switches_now(uow, ctx.defaults), "next_cursor": None})
+def _switches(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> SwitchesOut:
+    return SwitchesOut(items=switches_now(uow, ctx.defaults), next_cursor=None)
 
 
-def _set(uow: UnitOfWork, ctx: RequestContext[SwitchIn, None]) -> OperationResult:
+def _set(uow: UnitOfWork, ctx: RequestContext[SwitchIn, None]) -> SwitchOut:
     name, value = ctx.request.name, ctx.request.value
     if name not in SWITCHES:
         raise not_found("switch")
@@ -185,25 +179,25 @@ def _set(uow: UnitOfWork, ctx: RequestContext[SwitchIn, None]) -> OperationResul
         why = f"{name} is switched {value} on the service's own machine alone: owners count on it"
         raise Refused(refusal("forbidden", why=why))
     set_switch(uow, ctx.defaults, name, value, now=ctx.now, by="admin")
-    return OperationResult(200, {"name": name, "value": value, "source": "database"})
+    return SwitchOut(name=name, value=value, source="database")
 
 
-def _mint(uow: UnitOfWork, ctx: RequestContext[KeyIn, None]) -> OperationResult:
-    return OperationResult(201, minted(uow, ctx.ids, ctx.request.role, ctx.now))
+def _mint(uow: UnitOfWork, ctx: RequestContext[KeyIn, None]) -> HouseKeyOut:
+    return mint_key(uow, ctx.ids, ctx.request.role, ctx.now)
 
 
-def _keys(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
-    return OperationResult(200, {"items": house_keys(uow), "next_cursor": None})
+def _keys(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HouseKeyPage:
+    return HouseKeyPage(items=house_keys(uow), next_cursor=None)
 
 
-def _revoke(uow: UnitOfWork, ctx: RequestContext[HouseKeyIn, None]) -> OperationResult:
+def _revoke(uow: UnitOfWork, ctx: RequestContext[HouseKeyIn, None]) -> HouseKeyRevoked:
     if not uow.identities.revoke_house_key(ctx.request.key_id, ctx.now):
         raise not_found("live key")
-    return OperationResult(200, {"key_id": ctx.request.key_id, "revoked_at": timestamp(ctx.now)})
+    return HouseKeyRevoked(key_id=ctx.request.key_id, revoked_at=timestamp(ctx.now))
 
 
-def _counts(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
-    return OperationResult(200, counted(uow, ctx.now))
+def _counts(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Counts:
+    return count_records(uow, ctx.now)
 
 
 OPERATIONS: Final = (

@@ -23,7 +23,6 @@ from tools.model.operation import (
     Caller,
     Deps,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -87,7 +86,7 @@ class Done(ResponseModel):
     ok: bool
 
 
-def challenge(uow: UnitOfWork, ctx: RequestContext[ChallengeIn, None]) -> OperationResult:
+def challenge(uow: UnitOfWork, ctx: RequestContext[ChallengeIn, None]) -> ChallengeOut:
     """Write a text with a nonce that can be used once, within 5 minutes."""
     address = ctx.chains.address(ctx.request.address)
     chain_id = ctx.request.chain_id or ctx.config.default_chain_id
@@ -102,7 +101,7 @@ def challenge(uow: UnitOfWork, ctx: RequestContext[ChallengeIn, None]) -> Operat
         expires=expires,
     )
     uow.identities.add_challenge(nonce, text, address, chain_id, expires, ctx.now)
-    return OperationResult(200, {"message": text, "nonce": nonce, "expires_at": expires})
+    return ChallengeOut(message=text, nonce=nonce, expires_at=expires)
 
 
 def _not_signed(signer: str, reason: str) -> Refused:
@@ -142,7 +141,7 @@ async def checked(deps: Deps, caller: Caller, request: SessionIn) -> Proven:
     return Proven(stored, proof)
 
 
-def open_session(uow: UnitOfWork, ctx: RequestContext[SessionIn, Proven]) -> OperationResult:
+def open_session(uow: UnitOfWork, ctx: RequestContext[SessionIn, Proven]) -> SessionOut:
     """Open a session for the wallet that signed the service's own text."""
     # While the signature was checked, another request may have used it, or its time have run out.
     stored = uow.identities.take_challenge(ctx.facts.challenge.nonce, ctx.now)
@@ -170,23 +169,23 @@ def open_session(uow: UnitOfWork, ctx: RequestContext[SessionIn, Proven]) -> Ope
         signer_type=signer,
         chain_id=chain_id,
     )
-    who = {"address": user.address, "chain_id": chain_id}
-    return OperationResult(201, {"token": token, "expires_at": expires, "user": who})
+    person = Person(address=user.address, chain_id=chain_id)
+    return SessionOut(token=token, expires_at=expires, user=person)
 
 
-def read_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def read_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> SessionOut:
     """Say whose session this is and how long it lasts."""
     live = uow.identities.session(ctx.caller.credential or "", ctx.now)
     if live is None:
         raise Refused(refusal("unauthenticated", needs="an owner session"))
-    who = {"address": live.address, "chain_id": live.chain_id}
-    return OperationResult(200, {"expires_at": live.expires_at, "user": who})
+    person = Person(address=live.address, chain_id=live.chain_id)
+    return SessionOut(expires_at=live.expires_at, user=person)
 
 
-def end_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def end_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Done:
     """End the session at once."""
     uow.identities.end_session(ctx.caller.credential or "")
-    return OperationResult(200, {"ok": True})
+    return Done(ok=True)
 
 
 async def caller_of_credential(

@@ -34,10 +34,6 @@ class CheckResult:
     detail: Mapping[str, object]
     refusal: Refusal | None = None
 
-    def as_json(self) -> dict[str, object]:
-        """Shape `{clause, code, ok, detail}` (contract 6)."""
-        return {"clause": int(self.clause), "code": self.code, "ok": self.ok, "detail": self.detail}
-
 
 def action_checks(snapshot: MandateSnapshot, request: ActionRequest) -> list[CheckResult]:
     """Every check in a fixed order; the first that fails with a refusal is the refusal.

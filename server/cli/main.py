@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -198,7 +199,7 @@ def keys() -> None:
 
 @keys.command("create")
 @click.option("--role", type=click.Choice(HOUSE_ROLES), required=True)
-def keys_create(role: str) -> None:
+def keys_create(role: Literal["keeper", "admin"]) -> None:
     """Mint a key; it is shown once."""
     from server.cli.maintenance import create_house_key
 

@@ -65,10 +65,11 @@ async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:
     return await export(settings.database_url, target)
 
 
-async def create_house_key(settings: Settings, role: str) -> dict[str, str]:
+async def create_house_key(settings: Settings, role: operator.Role) -> dict[str, str]:
     """Mint a keeper or admin key; it is shown once."""
     ids, now = SystemIds(), SystemClock().now()
-    return await write(settings, lambda uow: operator.minted(uow, ids, role, now))
+    key = await write(settings, lambda uow: operator.mint_key(uow, ids, role, now))
+    return key.model_dump()
 
 
 async def end_link(settings: Settings, wallet: str, network: Network, reason: str) -> bool:
@@ -87,7 +88,8 @@ async def end_link(settings: Settings, wallet: str, network: Network, reason: st
 
 async def list_house_keys(settings: Settings) -> list[dict[str, object]]:
     """Every house key without its secret."""
-    return await read(settings, operator.house_keys)
+    keys = await read(settings, operator.house_keys)
+    return [key.model_dump(mode="json") for key in keys]
 
 
 async def revoke_house_key(settings: Settings, key_id: str) -> bool:
@@ -100,13 +102,14 @@ async def list_switches(settings: Settings) -> dict[str, dict[str, str]]:
     """Every switch, its value, and whether it was set or is the default."""
     defaults = settings.switches()
     rows = await read(settings, lambda uow: operator.switches_now(uow, defaults))
-    return {s["name"]: {"value": s["value"], "from": s["source"]} for s in rows}
+    return {s.name: {"value": s.value, "from": s.source} for s in rows}
 
 
 async def count(settings: Settings) -> dict[str, object]:
     """Count the stored records."""
     now = SystemClock().now()
-    return await read(settings, lambda uow: operator.counted(uow, now))
+    counts = await read(settings, lambda uow: operator.count_records(uow, now))
+    return counts.model_dump()
 
 
 async def set_switch(settings: Settings, name: str, value: str) -> None:

@@ -17,7 +17,7 @@ from domain.ledger.events.payloads import EventPayload, Payload
 from domain.ledger.state.movements import STILL, movement_of
 from tests.domain.material import START, deposit, ledger
 from tools.keeper.reversals import reversal
-from tools.mandates.vault.vault_transactions import VaultTx
+from tools.mandates.vault.vault_creation import VaultTx
 
 TOLD = json.loads(files("chain").joinpath("abi", "MandateVault.json").read_text())
 EVENTS: dict[str, list[dict[str, Any]]] = {

@@ -28,7 +28,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "http_shim": (0, 0),
     "app": (1, 1),
     "server": (4, 3),
-    "devtools": (11, 14),
+    "devtools": (11, 17),
 }
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from pydantic import Field
 
-from domain.chain_facts import Simulation
 from domain.mandates.actions import Action, selector_of
 from domain.mandates.approvals import OPEN, Approval, ApprovalItem, Reservation
-from domain.mandates.mandate import Mandate
-from domain.money import ZERO
-from domain.ports import Chain
-from domain.rules.action_checks import RemainingNow, action_checks, remaining
-from domain.rules.rule import ActionRequest
+from domain.rules.action_checks import RemainingNow, remaining
 from domain.rules.snapshot import MandateSnapshot
 from storage.unit_of_work import UnitOfWork
-from tools.actions.approval_signature import vault_call
-from tools.actions.call_models import CheckTold, DecodedCall, decoded_call
+from tools.actions.vault_action import CheckTold, DecodedCall, judged, simulate_action
 from tools.context.access import load_mandate, mandate_read_set, not_found, visible_mandate
 from tools.context.approval_keeping import approval_keeping_if_readable
 from tools.context.snapshot_loader import (
@@ -26,7 +20,6 @@ from tools.context.snapshot_loader import (
     chain_or_none,
     load_snapshot,
     require_chain,
-    simulation_if_readable,
     vault_if_readable,
 )
 from tools.model.fields import ApprovalId, OneMandate
@@ -35,7 +28,6 @@ from tools.model.operation import (
     Caller,
     Deps,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -64,15 +56,7 @@ class HeldOut(ResponseModel):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalDetailFacts:
-    """The vault now, and what the action would do."""
-
-    facts: GatheredFacts
-    simulation: Simulation | None = None
-
-
-async def gather_detail(deps: Deps, caller: Caller, request: OneApproval) -> ApprovalDetailFacts:
+async def gather_detail(deps: Deps, caller: Caller, request: OneApproval) -> GatheredFacts:
     """Read the vault, and try the action as the agent would send it."""
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
@@ -80,48 +64,38 @@ async def gather_detail(deps: Deps, caller: Caller, request: OneApproval) -> App
     item = await deps.store.read(
         lambda uow: uow.approvals.get(mandate.public_id, request.approval_id)
     )
-    if (
-        chain is None
-        or facts.vault is None
-        or not facts.vault.exists
-        or mandate.agent_address is None
-    ):
-        return ApprovalDetailFacts(facts=facts)
+    if chain is None or facts.vault is None or not facts.vault.exists:
+        return facts
+    if mandate.agent_address is None:
+        return facts
     if item is None or item.status_at(deps.clock.now()) not in OPEN:
-        return ApprovalDetailFacts(facts=facts)
+        return facts
     if item.signature is None and await approval_keeping_if_readable(deps, mandate):
-        return ApprovalDetailFacts(facts=facts)
-    call = vault_call(chain, facts.vault.address, _action(chain, mandate, item), item.data, item)
+        return facts
+    target, amount = item.target.get("address") or "", item.approve_amount_usdc
+    action = chain.action(facts.vault.address, target, item.data, amount)
     with chain.short_deadline():
-        tried = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
-    return ApprovalDetailFacts(facts=facts, simulation=tried)
+        tried = await simulate_action(chain, mandate, action, item.data, item)
+    return replace(facts, simulation=tried)
 
 
-def _action(chain: Chain, mandate: Mandate, item: Approval) -> Action:
-    target = item.target.get("address") or ""
-    return chain.action(mandate.vault_address or "", target, item.data, item.approve_amount_usdc)
-
-
-def read(uow: UnitOfWork, ctx: RequestContext[OneApproval, ApprovalDetailFacts]) -> OperationResult:
+def read(uow: UnitOfWork, ctx: RequestContext[OneApproval, GatheredFacts]) -> HeldOut:
     """The item with fresh checks, and what would be left."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     item = uow.approvals.get(mandate.public_id, ctx.request.approval_id)
     if item is None:
         raise not_found("approval")
-    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
-    key, amount = item.action_hash, item.approve_amount_usdc
-    reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
-    target = item.target.get("address") or ""
-    request = ActionRequest(target, item.data, amount, reserved, key)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    target, amount = item.target.get("address") or "", item.approve_amount_usdc
+    judgement = judged(snapshot, target, item.data, amount, item.action_hash)
     is_open = item.status_at(ctx.now) in OPEN
-    body = {
-        "approval": item.as_item(ctx.now),
-        "decoded": decoded_call(require_chain(ctx, mandate), mandate, request, item.data),
-        "checks": [c.as_json() for c in action_checks(snapshot, request)],
-        "simulation": simulated(ctx.facts.simulation),
-        "remaining_after": remaining(_with(snapshot, item)) if is_open else None,
-    }
-    return OperationResult(200, body)
+    return HeldOut(
+        approval=item.as_item(ctx.now),
+        decoded=judgement.decoded(require_chain(ctx, mandate), mandate),
+        checks=judgement.shown_checks(),
+        simulation=simulated(ctx.facts.simulation),
+        remaining_after=remaining(_with(snapshot, item)) if is_open else None,
+    )
 
 
 def _with(snapshot: MandateSnapshot, item: Approval) -> MandateSnapshot:

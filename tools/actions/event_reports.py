@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal
@@ -27,10 +27,11 @@ from domain.rules.paid_read_credits import afford, used
 from domain.rules.target_rules import notional, ordered
 from domain.rules.violations import violations, with_violation
 from domain.times import Timestamp, moment_of
-from domain.wire_fields import described as described
+from domain.wire_fields import described
 from storage.prefetch.read_set import ReadSet
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import agent_mandate
+from tools.context.ledger_rows import append
 from tools.context.snapshot_loader import load_snapshot
 from tools.model.fields import OneMandate, TxHash
 from tools.model.operation import Caller, HandlerResult, Operation, RequestContext
@@ -49,6 +50,7 @@ PAYLOAD_KEYS: Final = frozenset(
         "direction",
     }
 )
+ACTS: Final = (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
 TEXT_MAX: Final = 2_000
 PREVIEW_MAX: Final = 16_384
 
@@ -106,16 +108,6 @@ class RemainingThen(RemainingNow):
     """The remaining limits at `as_of`."""
 
     as_of: Timestamp
-
-
-def _then(remaining: RemainingNow, at: datetime) -> RemainingThen:
-    return RemainingThen(
-        value=remaining.value,
-        binding=remaining.binding,
-        blocked_by=remaining.blocked_by,
-        retry_at=remaining.retry_at,
-        as_of=at,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,8 +186,7 @@ def agent_payload(
     statement = read(kind, clean_payload(payload)).body
     if not isinstance(statement, (Reported, PaidFee, Noted)):
         raise TypeError(statement)
-    acts = kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
-    if not acts or not notional(mandate, statement.target):
+    if kind not in ACTS or not notional(mandate, statement.target):
         return statement
     return replace(statement, notional=True, ordered=ordered(mandate, statement.target))
 
@@ -215,15 +206,12 @@ def _amount(request: EventIn) -> Usdc | None:
     if amount is None and request.kind != "note":
         raise invalid("amount_usdc", f"a {request.kind} has an amount")
     if amount is not None and amount < ZERO and request.kind != "resolve":
-        raise Refused(
-            refusal(
-                "invalid_number", value=str(amount), why="it is negative, and only a resolve may be"
-            )
-        )
+        why = "it is negative, and only a resolve may be"
+        raise Refused(refusal("invalid_number", value=str(amount), why=why))
     return amount
 
 
-def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> HandlerResult:
+def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> HandlerResult[EventOut]:
     """Store one event and judge it."""
     request, kind = ctx.request, LedgerKind(ctx.request.kind)
     # The row is locked so that parallel reports are judged one after the other, each seeing the
@@ -248,31 +236,24 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
     # A verdict is stored for good: it rests on rows that are deep enough, as the mandate does.
     judged = snapshot if snapshot.mandate is mandate else replace(snapshot, mandate=mandate)
     broken = violations(judged, new, same)
-    event = uow.ledger.append(
-        mandate.public_id,
-        replace(new, payload=with_violation(new, broken)) if broken else new,
-        event_id=ctx.ids.short("ev_"),
-        now=ctx.now,
-    )
-    if event is None:
-        raise LookupError("an agent's row is never a duplicate log")
-    confirmed = _confirmed(kind, statement, same)
+    judged_row = replace(new, payload=with_violation(new, broken)) if broken else new
+    event, confirmed = append(uow, ctx, mandate, judged_row), _confirmed(kind, statement, same)
+    left = remaining(snapshot.with_state(uow.ledger.state(mandate.public_id)))
     body = EventOut(
         event=ledger_row(event),
         violation=bool(broken),
         confirmed=confirmed,
         proof=PROVEN_LATER if confirmed is False else None,
         warnings=[UNPROVEN] if unproven(event) else [],
-        remaining=_then(
-            remaining(snapshot.with_state(uow.ledger.state(mandate.public_id))), ctx.now
+        remaining=RemainingThen(
+            **{f.name: getattr(left, f.name) for f in fields(left)}, as_of=ctx.now
         ),
     )
     return HandlerResult(body, 202 if broken else 201)
 
 
 def _confirmed(kind: LedgerKind, statement: AgentPayload, same: Sequence[Event]) -> bool | None:
-    acts = kind in (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
-    if not acts or (isinstance(statement, Reported) and statement.notional):
+    if kind not in ACTS or (isinstance(statement, Reported) and statement.notional):
         return None
     return any(row.reported_by is Reporter.CHAIN for row in same)
 

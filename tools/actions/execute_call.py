@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from domain.chain_facts import Simulation
 from domain.mandates.actions import Action
-from domain.mandates.approvals import Approval, ApprovalItem, Reservation
+from domain.mandates.approvals import OPEN, Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
@@ -18,25 +18,26 @@ from domain.rules.action_checks import (
     ACTION_CODES,
     CheckResult,
     RemainingNow,
-    action_checks,
     remaining,
     retry_after_decline,
 )
 from domain.rules.amount_rules import asks_owner
 from domain.rules.mark_policy import refuses
 from domain.rules.revert_refusals import ASKS_THE_OWNER, pulled, reverts
-from domain.rules.rule import ActionRequest
 from domain.rules.snapshot import MandateSnapshot
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.actions.approval_signature import (
+from tools.actions.vault_action import (
+    CheckTold,
+    DecodedCall,
+    judged,
     require_known_keeping,
     require_same_approval,
     signed_item,
+    simulate_action,
     vault_call,
 )
-from tools.actions.call_models import CheckTold, DecodedCall, decoded_call
-from tools.context.access import agent_mandate, load_mandate, mandate_read_set
+from tools.context.access import agent_mandate, load_mandate, mandate_read_set, wrong_status
 from tools.context.approval_keeping import approval_keeping_if_readable, with_approval_keeping
 from tools.context.notice_outbox import enqueue_approval_notice
 from tools.context.snapshot_loader import (
@@ -44,7 +45,6 @@ from tools.context.snapshot_loader import (
     chain_or_none,
     load_snapshot,
     require_chain,
-    simulation_if_readable,
     vault_if_readable,
 )
 from tools.model.fields import Address, HexData, Lines, OneMandate
@@ -52,8 +52,8 @@ from tools.model.operation import (
     HEAVY,
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -92,7 +92,7 @@ class ExecuteOut(ResponseModel):
     """Calldata to sign and send; with dry_run the checks; or an item that waits for the owner."""
 
     chain_id: int | None = None
-    sender: str | None = Field(default=None, alias="from")
+    sender: str | None = Field(default=None, serialization_alias="from")
     to: str | None = None
     data: str | None = None
     value: str | None = None
@@ -121,54 +121,45 @@ class ExecuteOut(ResponseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class ExecuteFacts:
-    """The vault now, what the call would do, whether the vault keeps approvals, and the item whose
-    signature the tried call carries.
+class ExecuteFacts(GatheredFacts):
+    """The vault now and what the call would do; whether the vault keeps approvals, and the item
+    whose signature the tried call carries.
     """
 
-    facts: GatheredFacts
-    simulation: Simulation | None
     vault_keeps_approvals: bool | None = None
     tried: str | None = None
 
 
+ExecuteContext: TypeAlias = RequestContext[ExecuteCallIn, ExecuteFacts]
+
+
 async def gather_execute(deps: Deps, caller: Caller, request: ExecuteCallIn) -> ExecuteFacts:
     """Read the vault and simulate the call before the transaction."""
-    if request.approve_amount < ZERO:
-        raise Refused(
-            refusal("invalid_number", value=str(request.approve_amount), why="it is negative")
-        )
+    amount = request.approve_amount
+    if amount < ZERO:
+        raise Refused(refusal("invalid_number", value=str(amount), why="it is negative"))
     target = deps.chains.address(request.target)
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
-    vault = await vault_if_readable(chain, mandate)
-    vault_keeps_approvals, simulation, item = (
-        await approval_keeping_if_readable(deps, mandate),
-        None,
-        None,
-    )
-    if chain is not None and vault is not None and vault.exists and mandate.agent_address:
-        action = chain.action(vault.address, target, request.data, request.approve_amount)
-        if vault_keeps_approvals:
-            approval_id, now = request.approval_id, deps.clock.now()
-            item = await deps.store.read(
-                lambda uow: signed_item(uow, mandate.public_id, action, approval_id, now)
-            )
-        call = vault_call(chain, vault.address, action, request.data, item)
-        simulation = await simulation_if_readable(
-            chain, replace(call, sender=mandate.agent_address)
+    vault, item = await vault_if_readable(chain, mandate), None
+    keeps = await approval_keeping_if_readable(deps, mandate)
+    if chain is None or vault is None or not vault.exists or not mandate.agent_address:
+        return ExecuteFacts(vault=vault, vault_keeps_approvals=keeps)
+    action = chain.action(vault.address, target, request.data, amount)
+    if keeps:
+        approval_id, now = request.approval_id, deps.clock.now()
+        item = await deps.store.read(
+            lambda uow: signed_item(uow, mandate.public_id, action, approval_id, now)
         )
     return ExecuteFacts(
-        GatheredFacts(vault=vault),
-        simulation,
-        vault_keeps_approvals,
-        item.approval_id if item else None,
+        vault=vault,
+        simulation=await simulate_action(chain, mandate, action, request.data, item),
+        vault_keeps_approvals=keeps,
+        tried=item.approval_id if item else None,
     )
 
 
-def execute_call(
-    uow: UnitOfWork, ctx: RequestContext[ExecuteCallIn, ExecuteFacts]
-) -> OperationResult:
+def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerResult[ExecuteOut]:
     """Calldata of `execute`, after the vault's own checks and the owner's approval (contract 6)."""
     request = ctx.request
     # The row is locked so that parallel calls see each other's reservations and pending items.
@@ -176,82 +167,82 @@ def execute_call(
     mandate = with_approval_keeping(uow, mandate, ctx.facts.vault_keeps_approvals)
     chain = require_chain(ctx, mandate)
     target = ctx.chains.address(request.target)
-    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     vault, amount = mandate.vault_address, request.approve_amount
     action = None if vault is None else chain.action(vault, target, request.data, amount)
     key = None if action is None else action.action_hash
-    reserved = next((r.amount for r in snapshot.reservations if r.action.action_hash == key), ZERO)
-    action_request = ActionRequest(target, request.data, amount, reserved, key)
-    checks = action_checks(snapshot, action_request)
-    decoded = decoded_call(chain, mandate, action_request, request.data)
-    simulation = simulated(ctx.facts.simulation)
+    judgement = judged(snapshot, target, request.data, amount, key)
+    decoded = judgement.decoded(chain, mandate)
+    asking = asks_owner(snapshot, amount)
     if request.dry_run:
-        return _dry(snapshot, action_request, checks, decoded, simulation)
-    for check in checks:
+        return ExecuteOut(
+            dry_run=True,
+            action_hash=key,
+            decoded=decoded,
+            checks=judgement.shown_checks(),
+            simulation=simulated(ctx.facts.simulation),
+            needs_approval=asking,
+            remaining=remaining(snapshot),
+        )
+    for check in judgement.checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
-    _refuse_revert(ctx, checks, asking=asks_owner(snapshot, action_request.amount))
+    _refuse_revert(ctx, judgement.checks, asking=asking)
     if vault is None or action is None:
-        raise Refused(
-            refusal("wrong_status", status=mandate.status.value, action="acting through its vault")
-        )
+        raise wrong_status(mandate, "acting through its vault")
     if mandate.agent_address is None:
-        raise Refused(
-            refusal("not_configured", what=f"the agent's address on chain {mandate.chain_id}")
-        )
+        what = f"the agent's address on chain {mandate.chain_id}"
+        raise Refused(refusal("not_configured", what=what))
     approved = _approval(uow, ctx, snapshot, action, decoded)
-    if isinstance(approved, OperationResult):
-        return approved
+    if approved is not None and not _lets_act(approved, mandate, ctx.now):
+        waits = ExecuteOut(
+            status="pending_approval", approval=approved.as_item(ctx.now), action_hash=key
+        )
+        return HandlerResult(waits, 202)
     require_same_approval(ctx.facts.tried, mandate, approved)
-    _refuse_revert(ctx, checks, asking=False)
+    _refuse_revert(ctx, judgement.checks, asking=False)
     approval_id = approved.approval_id if approved else None
     until = _reserve(uow, ctx, action, mandate.agent_address, approval_id)
     call = vault_call(chain, vault, action, request.data, approved)
-    body = {
-        "chain_id": call.chain_id,
-        "from": mandate.agent_address,
-        "to": call.to,
-        "data": call.data,
-        "value": call.value,
-        "decoded": decoded,
-        "checks": [c.as_json() for c in checks],
-        "simulation": simulation,
-        "gas": _gas(ctx.facts.simulation),
-        "approval_id": approval_id,
-        "action_hash": action.action_hash,
-        "reserved_until": until,
-    }
-    return OperationResult(200, body)
+    return ExecuteOut(
+        chain_id=call.chain_id,
+        sender=mandate.agent_address,
+        to=call.to,
+        data=call.data,
+        value=call.value,
+        decoded=decoded,
+        checks=judgement.shown_checks(),
+        simulation=simulated(ctx.facts.simulation),
+        gas=_gas(ctx.facts.simulation),
+        approval_id=approval_id,
+        action_hash=key,
+        reserved_until=until,
+    )
 
 
 def _reserve(
     uow: UnitOfWork,
-    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    ctx: ExecuteContext,
     action: Action,
     sender: str,
     approval_id: str | None,
 ) -> datetime:
     """Note that calldata is handed out, after which block, and until when its amount is held."""
-    vault, simulation = ctx.facts.facts.vault, ctx.facts.simulation
-    newest = (
-        simulation.block if simulation is not None else vault.block if vault is not None else None
-    )
+    newest = ctx.facts.simulation or ctx.facts.vault
     reservation = Reservation(
         public_id=ctx.request.public_id,
         action=action,
         made_at=ctx.now,
         expires_at=ctx.now + timedelta(seconds=ctx.config.reservation_s),
         sender=sender,
-        block=None if newest is None else newest.number,
+        block=None if newest is None else newest.block.number,
         approval_id=approval_id,
     )
     uow.reservations.put(reservation)
     return reservation.expires_at
 
 
-def _refuse_revert(
-    ctx: RequestContext[ExecuteCallIn, ExecuteFacts], checks: list[CheckResult], *, asking: bool
-) -> None:
+def _refuse_revert(ctx: ExecuteContext, checks: list[CheckResult], *, asking: bool) -> None:
     """Refuse what the chain says would revert; `asking`: the owner is asked before it can pass.
 
     Errors: the code of the vault's error, else `would_revert`.
@@ -261,15 +252,9 @@ def _refuse_revert(
         return
     if asking and simulation.revert is not None and simulation.revert.name == ASKS_THE_OWNER:
         return
-    request, stale = ctx.request, None
-    if request.approve_amount == ZERO:
-        stale = refuses(ctx.facts.facts.vault, simulation.revert)
-    pulls = pulled(request.data)
-    raise Refused(
-        reverts(
-            simulation.revert, checks, pulls=pulls, approved=request.approve_amount, stale=stale
-        )
-    )
+    amount, pulls, revert = ctx.request.approve_amount, pulled(ctx.request.data), simulation.revert
+    stale = refuses(ctx.facts.vault, revert) if amount == ZERO else None
+    raise Refused(reverts(revert, checks, pulls=pulls, approved=amount, stale=stale))
 
 
 def _gas(simulation: Simulation | None) -> int | None:
@@ -279,86 +264,64 @@ def _gas(simulation: Simulation | None) -> int | None:
     return max(simulation.gas * (100 + GAS_MARGIN_PERCENT) // 100, EXECUTE_GAS)
 
 
-def _dry(
-    snapshot: MandateSnapshot,
-    request: ActionRequest,
-    checks: list[CheckResult],
-    decoded: object,
-    simulation: object,
-) -> OperationResult:
-    body = {
-        "dry_run": True,
-        "action_hash": request.action_hash,
-        "decoded": decoded,
-        "checks": [c.as_json() for c in checks],
-        "simulation": simulation,
-        "needs_approval": asks_owner(snapshot, request.amount),
-        "remaining": remaining(snapshot),
-    }
-    return OperationResult(200, body)
-
-
 def _approval(
     uow: UnitOfWork,
-    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    ctx: ExecuteContext,
     snapshot: MandateSnapshot,
     action: Action,
     decoded: DecodedCall,
-) -> Approval | OperationResult | None:
-    """The approved item that covers the action, nothing where none is needed, or the answer that
-    it waits.
+) -> Approval | None:
+    """The item that covers the action, approved or waiting for the owner; None where the owner is
+    not asked.
     """
-    public_id, now, key = snapshot.mandate.public_id, ctx.now, action.action_hash
-    name = None
-    if ctx.request.approval_id is not None:
-        name = uow.approvals.get(public_id, ctx.request.approval_id)
-        if name is None or name.action_hash != key or name.status_at(now) in ("expired", "used"):
-            raise Refused(refusal("approval_expired", approval_id=ctx.request.approval_id))
+    mandate, now, key = snapshot.mandate, ctx.now, action.action_hash
+    named = None
+    if (approval_id := ctx.request.approval_id) is not None:
+        named = uow.approvals.get(mandate.public_id, approval_id)
+        if named is None or named.action_hash != key or named.status_at(now) in ("expired", "used"):
+            raise Refused(refusal("approval_expired", approval_id=approval_id))
     if not asks_owner(snapshot, action.amount):
         return None
-    items = [name] if name else uow.approvals.of_action(public_id, key)
-    require_known_keeping(require_chain(ctx, snapshot.mandate), snapshot.mandate)
+    items = [named] if named else uow.approvals.of_action(mandate.public_id, key)
+    require_known_keeping(require_chain(ctx, mandate), mandate)
     for item in items:
         status = item.status_at(now)
-        # What was approved before it was known that the vault asks for a signature waits for one.
-        unsigned = bool(snapshot.mandate.approvals_on_chain) and item.signature is None
-        if status == "approved" and not unsigned:
+        if status in OPEN:
             return item
-        if status in ("pending", "approved"):
-            return _waits(item, key, now)
-        if (
-            status == "declined"
-            and item.decided_at
-            and now < retry_after_decline(snapshot, item.decided_at)
-        ):
-            raise Refused(
-                refusal(
-                    "owner_declined",
-                    retry_at=retry_after_decline(snapshot, item.decided_at),
-                    detail={"approval": wire(item.as_item(now))},
-                )
-            )
+        until = retry_after_decline(snapshot, item.decided_at) if item.decided_at else now
+        if status == "declined" and now < until:
+            detail = {"approval": wire(item.as_item(now))}
+            raise Refused(refusal("owner_declined", retry_at=until, detail=detail))
     return _request_approval(uow, ctx, snapshot, action, decoded)
+
+
+def _lets_act(item: Approval, mandate: Mandate, now: datetime) -> bool:
+    """True for an approved item; what was approved before it was known that the vault asks for a
+    signature waits for one.
+    """
+    unsigned = bool(mandate.approvals_on_chain) and item.signature is None
+    return item.status_at(now) == "approved" and not unsigned
 
 
 def _request_approval(
     uow: UnitOfWork,
-    ctx: RequestContext[ExecuteCallIn, ExecuteFacts],
+    ctx: ExecuteContext,
     snapshot: MandateSnapshot,
     action: Action,
     decoded: DecodedCall,
-) -> OperationResult:
+) -> Approval:
     """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
-    pending = uow.approvals.pending(snapshot.mandate.public_id, ctx.now)
+    mandate, now = snapshot.mandate, ctx.now
+    pending = uow.approvals.pending(mandate.public_id, now)
     if len(pending) >= ctx.config.pending_approvals_max:
-        first = min(a.expires_at for a in pending)
+        first, left = min(a.expires_at for a in pending), {"pending_approvals": 0}
         why = f"{len(pending)} approvals wait for the owner already."
-        raise Refused(
-            refusal("rate_limited", why=why, retry_at=first, remaining={"pending_approvals": 0})
-        )
+        raise Refused(refusal("rate_limited", why=why, retry_at=first, remaining=left))
+    # Nothing is decided once the mandate has ended.
+    until = now + timedelta(seconds=ctx.config.approval_valid_s)
     item = Approval(
         approval_id=ctx.ids.short("ap_"),
-        public_id=snapshot.mandate.public_id,
+        public_id=mandate.public_id,
         status="pending",
         target={
             "market": decoded.market,
@@ -369,25 +332,13 @@ def _request_approval(
         action_hash=action.action_hash,
         approve_amount_usdc=action.amount,
         why=ctx.request.why,
-        requested_at=ctx.now,
-        expires_at=_until(ctx, snapshot.mandate),
+        requested_at=now,
+        expires_at=until if mandate.ends_at is None else min(until, mandate.ends_at),
         data_hash=action.data_hash,
     )
     uow.approvals.add(item)
-    enqueue_approval_notice(uow, snapshot.mandate.owner_id, item, ctx.now)
-    return _waits(item, action.action_hash, ctx.now)
-
-
-def _until(ctx: RequestContext[ExecuteCallIn, ExecuteFacts], mandate: Mandate) -> datetime:
-    """Until when an item is good; nothing is decided once its mandate has ended."""
-    until = ctx.now + timedelta(seconds=ctx.config.approval_valid_s)
-    return until if mandate.ends_at is None else min(until, mandate.ends_at)
-
-
-def _waits(item: Approval, key: str, now: datetime) -> OperationResult:
-    return OperationResult(
-        202, {"status": "pending_approval", "approval": item.as_item(now), "action_hash": key}
-    )
+    enqueue_approval_notice(uow, mandate.owner_id, item, now)
+    return item
 
 
 OPERATIONS: Final = (

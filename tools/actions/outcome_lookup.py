@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.chain_facts import BlockStamp, Receipt, SentTransactions
+from domain.chain_facts import Receipt, SentTransactions
 from domain.ledger.events.event import Event, Reporter
 from domain.ledger.events.pairing import standing_row
 from domain.ledger.events.payloads import RefusedAttempt
@@ -29,13 +29,12 @@ from tools.model.operation import (
     HEAVY,
     Caller,
     Deps,
-    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
 
+Outcome = Literal["landed", "reverted", "pending", "not_seen", "unknown"]
 UNASKED: Final = "The chain could not be asked."
 
 
@@ -72,7 +71,7 @@ class FirstAnswer(ResponseModel):
 class ReconcileOut(ResponseModel):
     """The known outcome of a transaction, a key or an action."""
 
-    outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"] = Field(
+    outcome: Outcome = Field(
         description="landed and reverted are proven; unknown: it cannot be told, why says for "
         "what reason"
     )
@@ -102,10 +101,8 @@ class OutcomeEvidence:
 
 async def gather(deps: Deps, caller: Caller, request: ReconcileIn) -> OutcomeEvidence:
     """Ask the chain, where a transaction or an action is named."""
-    if (
-        sum(v is not None for v in (request.tx_hash, request.idempotency_key, request.action_hash))
-        != 1
-    ):
+    named = (request.tx_hash, request.idempotency_key, request.action_hash)
+    if sum(v is not None for v in named) != 1:
         raise invalid("tx_hash", "name exactly one of tx_hash, idempotency_key, action_hash")
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
@@ -143,16 +140,14 @@ async def _evidence_of_action(
     )
 
 
-def reconcile(
-    uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence]
-) -> HandlerResult | OperationResult:
+def reconcile(uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence]) -> ReconcileOut:
     """Say what is known of a transaction, a key or an action."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.request.idempotency_key is not None:
         return _outcome_by_key(uow, ctx, mandate.agent_id or "")
     if ctx.request.action_hash is not None:
-        return HandlerResult(_outcome_by_action(uow, ctx, mandate, ctx.request.action_hash.lower()))
-    return HandlerResult(_outcome_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower()))
+        return _outcome_by_action(uow, ctx, mandate, ctx.request.action_hash.lower())
+    return _outcome_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower())
 
 
 # -- a transaction
@@ -178,9 +173,8 @@ def _outcome_by_tx(
         why = "It succeeded, and nothing in it is of this mandate's vault."
         return _outcome_body("unknown", rows, receipt=receipt, reason=why)
     if ctx.facts.waits:
-        return _outcome_body(
-            "pending", rows, reason="The node knows it, and no block holds it yet."
-        )
+        why = "The node knows it, and no block holds it yet."
+        return _outcome_body("pending", rows, reason=why)
     if _landed(rows):
         return _outcome_body("landed", rows, reason="By the ledger.")
     if any(e.reported_by is Reporter.CHAIN and _refused(e) for e in rows):
@@ -208,16 +202,17 @@ def _refused(event: Event) -> bool:
 
 
 def _outcome_body(
-    outcome: Literal["landed", "reverted", "pending", "not_seen", "unknown"],
+    outcome: Outcome,
     rows: Sequence[Event] = (),
     *,
     receipt: Receipt | None = None,
     reason: str | None = None,
-    **more: Any,
+    tx_hash: str | None = None,
+    retry_safe: bool = False,
 ) -> ReconcileOut:
     block = None
     if receipt is not None:
-        at: BlockStamp = receipt.block
+        at = receipt.block
         block = BlockTold(number=at.number, hash=at.hash, depth=receipt.depth)
     elif outcome == "landed":
         block = BlockTold(number=next((e.block_number for e in rows if e.block_number), None))
@@ -225,10 +220,9 @@ def _outcome_body(
         outcome=outcome,
         block=block,
         events=[ledger_row(e) for e in rows],
-        tx_hash=more.pop("tx_hash", receipt.tx_hash if receipt else None),
-        retry_safe=more.pop("retry_safe", False),
+        tx_hash=tx_hash or (receipt.tx_hash if receipt else None),
+        retry_safe=retry_safe,
         why=reason,
-        **more,
     )
 
 
@@ -237,27 +231,24 @@ def _outcome_body(
 
 def _outcome_by_key(
     uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence], agent_id: str
-) -> HandlerResult | OperationResult:
-    claim = uow.idempotency.find(
-        f"{agent_id}:event:{ctx.request.public_id}", ctx.request.idempotency_key or ""
-    )
+) -> ReconcileOut:
+    scope = f"{agent_id}:event:{ctx.request.public_id}"
+    claim = uow.idempotency.find(scope, ctx.request.idempotency_key or "")
     if claim is None:
-        return HandlerResult(
-            _outcome_body("not_seen", reason="No call with this key was stored.", retry_safe=True)
-        )
+        why = "No call with this key was stored."
+        return _outcome_body("not_seen", reason=why, retry_safe=True)
     if claim.status is None:
-        return HandlerResult(
-            _outcome_body("pending", reason="The first call with this key still runs.")
-        )
+        return _outcome_body("pending", reason="The first call with this key still runs.")
     stored = dict(claim.response or {})
-    raw = {
-        "outcome": "landed",
-        "block": None,
-        "events": [stored["event"]] if "event" in stored else [],
-        "retry_safe": False,
-        "response": {"status": claim.status, "body": stored},
-    }
-    return OperationResult(200, raw)
+    return ReconcileOut.model_validate(
+        {
+            "outcome": "landed",
+            "block": None,
+            "events": [stored["event"]] if "event" in stored else [],
+            "retry_safe": False,
+            "response": {"status": claim.status, "body": stored},
+        }
+    )
 
 
 # -- an action
@@ -282,19 +273,15 @@ def _outcome_by_action(
         return _executed(uow, mandate, reservation, facts)
     mine = _calls_of(chain, mandate, reservation, facts.sent)
     if (ran := next((c for c in mine if c.ok), None)) is not None:
-        return _outcome_body(
-            "landed", uow.ledger.by_tx(mandate.public_id, ran.tx_hash), receipt=ran
-        )
+        rows = uow.ledger.by_tx(mandate.public_id, ran.tx_hash)
+        return _outcome_body("landed", rows, receipt=ran)
     if mine and chain is not None:
         release_reverted(uow, chain, mandate, mine[-1])
-        return _outcome_body(
-            "reverted", uow.ledger.by_tx(mandate.public_id, mine[-1].tx_hash), receipt=mine[-1]
-        )
-    if reservation.outcome == "reverted" and reservation.tx_hash is not None:
-        rows = uow.ledger.by_tx(mandate.public_id, reservation.tx_hash)
-        return _outcome_body(
-            "reverted", rows, reason="By its receipt.", tx_hash=reservation.tx_hash
-        )
+        rows = uow.ledger.by_tx(mandate.public_id, mine[-1].tx_hash)
+        return _outcome_body("reverted", rows, receipt=mine[-1])
+    if reservation.outcome == "reverted" and (tx_hash := reservation.tx_hash) is not None:
+        rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
+        return _outcome_body("reverted", rows, reason="By its receipt.", tx_hash=tx_hash)
     return _open(ctx, reservation)
 
 
@@ -306,9 +293,8 @@ def _executed(
     if _landed(rows):
         return _outcome_body("landed", rows, receipt=facts.receipt, tx_hash=reservation.tx_hash)
     why = "It was executed, and a reorganisation of the chain took that away."
-    return _outcome_body(
-        "pending" if facts.waits else "unknown", rows, reason=why, tx_hash=reservation.tx_hash
-    )
+    outcome: Outcome = "pending" if facts.waits else "unknown"
+    return _outcome_body(outcome, rows, reason=why, tx_hash=reservation.tx_hash)
 
 
 def _calls_of(
@@ -330,15 +316,14 @@ def _open(
     if sent is None or sent.unknown is not None or sent.as_of is None:
         return _outcome_body("unknown", reason=UNASKED if sent is None else sent.unknown)
     until = reservation.expires_at if ctx.now < reservation.expires_at else None
+    why = f"No transaction of the agent's wallet up to block {sent.as_of.number} is this call"
     if sent.waits:
         why = "A transaction of the agent's wallet waits to be mined; it may be this one."
-        return _outcome_body("pending", reason=why, reserved_until=until)
-    statement = f"No transaction of the agent's wallet up to block {sent.as_of.number} is this call"
-    if until is not None:
-        return _outcome_body(
-            "pending", reason=f"{statement}; it may still be sent.", reserved_until=until
-        )
-    return _outcome_body("not_seen", reason=f"{statement}.")
+    elif until is not None:
+        why = f"{why}; it may still be sent."
+    else:
+        return _outcome_body("not_seen", reason=f"{why}.")
+    return _outcome_body("pending", reason=why).model_copy(update={"reserved_until": until})
 
 
 OPERATIONS: Final = (

@@ -8,8 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.chain_facts import Receipt
-from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.events.payload_codec import written
+from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payloads import RefusedAttempt
 from domain.mandates.mandate import Mandate
 from domain.ports import Chain
@@ -19,14 +18,15 @@ from domain.refusals import Refused, invalid, refusal
 from domain.times import midnight
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import agent_mandate, load_mandate
+from tools.context.ledger_rows import append_row
 from tools.context.snapshot_loader import GatheredFacts, chain_or_none, require_chain
 from tools.keeper.reservations import release_reverted
 from tools.model.fields import Line, OneMandate, TxHash
 from tools.model.operation import (
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -91,18 +91,11 @@ async def _receipt_if_readable(chain: Chain, tx_hash: str) -> Receipt | None:
 
 def proves(receipt: Receipt | None, mandate: Mandate) -> bool:
     """True only for a reverted call from the agent's wallet to the vault (spec 2.5)."""
-    if (
-        receipt is None
-        or receipt.ok
-        or mandate.agent_address is None
-        or mandate.vault_address is None
-        or receipt.to is None
-    ):
+    if receipt is None or receipt.ok:
         return False
-    return (
-        receipt.sender.lower() == mandate.agent_address.lower()
-        and receipt.to.lower() == mandate.vault_address.lower()
-    )
+    agent, vault = mandate.agent_address or "", mandate.vault_address or ""
+    sent = bool(agent) and receipt.sender.lower() == agent.lower()
+    return sent and bool(vault) and (receipt.to or "").lower() == vault.lower()
 
 
 def _earlier_report(uow: UnitOfWork, mandate: Mandate, tx_hash: str) -> Event | None:
@@ -117,32 +110,32 @@ def _error_of(event: Event) -> str | None:
     return None if proof is None else str(proof["error"])
 
 
+def _stored(event: Event, *, known: bool) -> RefusedOut:
+    return RefusedOut(
+        event=ledger_row(event),
+        proven=event.reported_by is Reporter.CHAIN,
+        known=known,
+        vault_error=_error_of(event),
+    )
+
+
 def report_refusal(
     uow: UnitOfWork, ctx: RequestContext[RefusedIn, GatheredFacts]
-) -> OperationResult:
+) -> HandlerResult[RefusedOut]:
     """Store a refused attempt: at most 60 a day and mandate, one a transaction."""
     request = ctx.request
     mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
-    if (
-        request.tx_hash is not None
-        and (known := _earlier_report(uow, mandate, request.tx_hash)) is not None
-    ):
-        raw = {
-            "event": ledger_row(known),
-            "proven": known.reported_by is Reporter.CHAIN,
-            "known": True,
-            "vault_error": _error_of(known),
-        }
-        return OperationResult(200, raw)
+    known = _earlier_report(uow, mandate, request.tx_hash) if request.tx_hash else None
+    if known is not None:
+        return HandlerResult(_stored(known, known=True), 200)
     if request.attempted is not None and len(json.dumps(request.attempted)) > ATTEMPTED_MAX:
         raise invalid("attempted", f"at most {ATTEMPTED_MAX} characters of JSON")
     state = uow.ledger.state(mandate.public_id)
     day = ctx.now.date().isoformat()
     if state.refusals_day == day and state.refusals_count >= ctx.config.refusals_per_day:
         why = f"{ctx.config.refusals_per_day} refused attempts are recorded today."
-        raise Refused(
-            refusal("rate_limited", why=why, retry_at=midnight(ctx.now), remaining={"refusals": 0})
-        )
+        left = {"refusals": 0}
+        raise Refused(refusal("rate_limited", why=why, retry_at=midnight(ctx.now), remaining=left))
     receipt = ctx.facts.receipt
     proven = proves(receipt, mandate)
     if proven and receipt is not None:
@@ -155,21 +148,11 @@ def report_refusal(
         attempted=request.attempted,
         proof=None if revert is None else {"error": revert.name, "args": dict(revert.args)},
     )
-    # No block number and no log index: such a row never moves the chain reader's resume point.
-    new = NewEvent(
-        kind=LedgerKind.NOTE,
-        reported_by=Reporter.CHAIN if proven else Reporter.AGENT,
-        occurred_at=ctx.now,
-        amount_usdc=None,
-        tx_hash=request.tx_hash,
-        chain_id=mandate.chain_id,
-        payload=written(attempt),
+    reporter = Reporter.CHAIN if proven else Reporter.AGENT
+    event = append_row(
+        uow, ctx, mandate, LedgerKind.NOTE, reporter, attempt, tx_hash=request.tx_hash
     )
-    event = uow.ledger.append(mandate.public_id, new, event_id=ctx.ids.short("ev_"), now=ctx.now)
-    if event is None:
-        raise LookupError("a refusal row carries no log index")
-    raw = {"event": ledger_row(event), "proven": proven, "known": False}
-    return OperationResult(201, raw | {"vault_error": _error_of(event)})
+    return HandlerResult(_stored(event, known=False), 201)
 
 
 OPERATIONS: Final = (

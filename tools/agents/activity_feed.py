@@ -29,11 +29,10 @@ from tools.model.operation import (
     Deps,
     Operation,
     RenderedResult,
-    RequestContext,
     ResponseModel,
 )
 from tools.model.serialization import to_json
-from tools.model.truncation import LONG_PAGE_BYTES, rows_within
+from tools.model.truncation import LONG_PAGE_BYTES, bounded_page
 
 BALANCES: Final = "b"
 
@@ -102,7 +101,9 @@ class ActivityPage(Page[EventActivity | BalanceActivity]):
     """A page of activity."""
 
 
-async def list_activity(deps: Deps, caller: Caller, request: ActivityIn) -> RenderedResult:
+async def list_activity(
+    deps: Deps, caller: Caller, request: ActivityIn
+) -> RenderedResult[ActivityPage]:
     """Newest first; a page continues where the last one ended, whatever was added since.
 
     The person who registered the agent sees the rows of mandates of its own only; the agent sees
@@ -125,14 +126,7 @@ async def list_activity(deps: Deps, caller: Caller, request: ActivityIn) -> Rend
         await anyio.lowlevel.checkpoint()
     page = await read_cooperatively(lambda _, limit: merged.some(limit), request.limit + 1)
     created = await map_cooperatively(page[: request.limit], _item_body)
-    rows = list(rows_within(created, LONG_PAGE_BYTES))
-    more = cursor_of(*page[len(rows) - 1][0]) if len(page) > len(rows) else None
-    return RenderedResult({"items": rows, "next_cursor": more})
-
-
-def activity(uow: UnitOfWork, ctx: RequestContext[ActivityIn, RenderedResult]) -> RenderedResult:
-    """A page of the feed."""
-    return ctx.facts
+    return bounded_page(page, created, lambda row: cursor_of(*row[0]), LONG_PAGE_BYTES)
 
 
 def _busy(
@@ -255,8 +249,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/agents/{agent_id}/activity"),
         request_model=ActivityIn,
         response_model=ActivityPage,
-        gather=list_activity,
-        handler=activity,
+        pass_through=list_activity,
         on_mcp=True,
         family="agents",
         refusals=("not_found",),

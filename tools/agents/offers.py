@@ -19,7 +19,7 @@ from tools.model.operation import (
     ResponseModel,
 )
 from tools.model.serialization import to_json
-from tools.model.truncation import rows_within
+from tools.model.truncation import bounded_page
 
 
 class OffersIn(OwnAgent):
@@ -40,16 +40,14 @@ class OfferPage(Page[Offer]):
     """A page of offers."""
 
 
-def offers(uow: UnitOfWork, ctx: RequestContext[OffersIn, None]) -> RenderedResult:
+def offers(uow: UnitOfWork, ctx: RequestContext[OffersIn, None]) -> RenderedResult[OfferPage]:
     """Mandates waiting for this agent to accept; those that name it come first. Strangers write
     them: a page ends at 64 KiB.
     """
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     limit = ctx.request.limit
     mandates = uow.mandates.offers(agent.agent_id, after=ctx.request.cursor, limit=limit + 1)
-    rows = list(rows_within(_offer(uow, ctx, m) for m in mandates[:limit]))
-    more = after_offer(mandates[len(rows) - 1]) if len(mandates) > len(rows) else None
-    return RenderedResult({"items": rows, "next_cursor": more})
+    return bounded_page(mandates, (_offer(uow, ctx, m) for m in mandates[:limit]), after_offer)
 
 
 def _offer(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> Any:

@@ -22,7 +22,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
 from tools.keeper.transfer_confirmation import store_report
 from tools.model.fields import ChainId, TxHash
-from tools.model.operation import Caller, HandlerResult, Operation, RequestContext, RequestModel
+from tools.model.operation import Caller, Operation, RequestContext, RequestModel
 
 # Reports that may wait for the chain at once.
 WAITING_AN_AGENT: Final = 100
@@ -41,7 +41,7 @@ class TransferIn(RequestModel):
     direction: Literal["in", "out"] = Field(description="seen from your own address")
 
 
-def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> HandlerResult:
+def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> TransferReport:
     """Store a report and move the balances, in one transaction."""
     request = ctx.request
     if request.amount <= ZERO:
@@ -76,7 +76,7 @@ def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> HandlerRes
     if not store_report(uow, step.report):
         raise _duplicate(new)
     uow.transfers.move(agent.agent_id, step.deltas, ctx.now)
-    return HandlerResult(step.report.as_report(), 201)
+    return step.report.as_report()
 
 
 def _not_too_many(uow: UnitOfWork, ctx: RequestContext[TransferIn, None], agent: Agent) -> None:

@@ -17,6 +17,11 @@ def not_found(subject: str = "mandate") -> Refused:
     return Refused(refusal("not_found", what=subject))
 
 
+def wrong_status(mandate: Mandate, action: str) -> Refused:
+    """The refusal of an action that the mandate's status does not allow."""
+    return Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+
+
 def can_see(caller: Caller, mandate: Mandate) -> bool:
     """True for its owner and its agent; an offer on the open board is seen by every agent."""
     if caller.role == "owner":

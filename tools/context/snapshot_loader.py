@@ -221,7 +221,13 @@ async def gather_mandate(
     """Read a mandate's vault from the chain; `signed`: the signer, which only the status of the
     terms needs.
     """
-    mandate = await load_mandate(deps, caller, request.public_id)
+    return await gather_facts(
+        deps, await load_mandate(deps, caller, request.public_id), signed=signed
+    )
+
+
+async def gather_facts(deps: Deps, mandate: Mandate, *, signed: bool = False) -> GatheredFacts:
+    """As `gather_mandate`, of a mandate that is loaded."""
     chain = chain_or_none(deps, mandate)
     return GatheredFacts(
         vault=await vault_or_last_known(chain, mandate),

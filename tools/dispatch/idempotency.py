@@ -91,24 +91,32 @@ def acquire_or_replay(
     raise outcome_unknown(op) if _is_abandoned(claim, now) else _in_flight(now)
 
 
-def to_result(
-    op: Operation, answer: HandlerResult | RenderedResult | OperationResult
-) -> OperationResult:
+def to_result(op: Operation, answer: object) -> OperationResult:
     """The answer in its wire form, which is made from the type that the operation gives."""
     if isinstance(answer, RenderedResult):
-        return OperationResult(answer.status, answer.body)
-    if isinstance(answer, HandlerResult):
-        replay_body = (
-            None if answer.stored_body is None else to_json(answer.stored_body, op.response_model)
-        )
-        body = to_json(answer.body, op.response_model)
-        return OperationResult(answer.status, body, answer.headers, replay_body)
+        return OperationResult(op.status, answer.body)
+    if isinstance(answer, OperationResult):
+        return _of_dict(op, answer)
+    if not isinstance(answer, HandlerResult):
+        return OperationResult(op.status, to_json(answer, op.response_model))
+    body, stored = answer.body, answer.stored_body
+    return OperationResult(
+        answer.status or op.status,
+        to_json(body, op.response_model),
+        answer.headers,
+        None if stored is None else to_json(stored, op.response_model),
+    )
+
+
+def _of_dict(op: Operation, answer: OperationResult) -> OperationResult:
     if answer.refused:
         return answer
-    stored_body = (
-        None if answer.stored_body is None else to_json_as(answer.stored_body, op.response_model)
+    stored = answer.stored_body
+    return replace(
+        answer,
+        body=to_json_as(answer.body, op.response_model),
+        stored_body=None if stored is None else to_json_as(stored, op.response_model),
     )
-    return replace(answer, body=to_json_as(answer.body, op.response_model), stored_body=stored_body)
 
 
 def store_result(

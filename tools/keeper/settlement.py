@@ -24,7 +24,6 @@ from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
-    HandlerResult,
     Operation,
     RequestContext,
     ResponseModel,
@@ -98,13 +97,12 @@ async def settle(deps: Deps, caller: Caller, mandate: Mandate) -> SettlementTxs:
 
 def settled_body(
     uow: UnitOfWork, ctx: RequestContext[OneMandate, None], mandate: Mandate, sent: SettlementTxs
-) -> HandlerResult:
+) -> SettledOut:
     """The mandate as the vault's logs left it."""
     now = (uow.mandates.get(mandate.public_id) or mandate).attributes()
     paid, owed = sent.fee_paid, sent.fee_owed
     hashes = list(sent.transactions)
-    answer = SettledOut(mandate=now, transactions=hashes, fee_paid=paid, fee_owed=owed)
-    return HandlerResult(answer)
+    return SettledOut(mandate=now, transactions=hashes, fee_paid=paid, fee_owed=owed)
 
 
 async def send_for(

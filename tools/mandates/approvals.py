@@ -1,15 +1,15 @@
-"""Approval items: read by owner and agent, decided by the owner."""
+"""Approval items: read by owner and agent, of one mandate or of all, decided by the owner."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.chain_facts import SignerCheck, VaultState
-from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
-from domain.ledger.events.payload_codec import written
+from domain.ledger.events.event import LedgerKind, Reporter
 from domain.ledger.events.payloads import ApprovalDecided, CallTarget
 from domain.mandates.approvals import Approval, ApprovalItem, decided, good_until, repeats
 from domain.mandates.lifecycle import LifecycleAction, status_after
@@ -17,11 +17,12 @@ from domain.mandates.mandate import Mandate
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.status_derivation import apply_newest_block
-from domain.wire_fields import JsonObject
-from storage.repositories.approvals import item_after
+from domain.wire_fields import JsonObject, described
+from storage.repositories.approvals import item_after, item_of_owner_after
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import load_mandate, not_found, visible_mandate
+from tools.context.access import load_mandate, not_found, visible_mandate, wrong_status
 from tools.context.approval_keeping import factory_of, vault_keeps_approvals
+from tools.context.ledger_rows import append_row
 from tools.context.snapshot_loader import (
     chain_or_none,
     require_chain,
@@ -29,17 +30,19 @@ from tools.context.snapshot_loader import (
     staged_logs,
     vault_if_readable,
 )
+from tools.model.cooperative import read_cooperatively
 from tools.model.fields import ApprovalId, Cursor, Limit, Lines, OneMandate, Page, Signature
 from tools.model.operation import (
     Caller,
     Deps,
     Operation,
-    OperationResult,
+    RenderedResult,
     RequestContext,
+    RequestModel,
     ResponseModel,
 )
 from tools.model.serialization import wire
-from tools.model.truncation import rows_within
+from tools.model.truncation import bounded_page
 
 
 class ApprovalsIn(OneMandate):
@@ -49,6 +52,16 @@ class ApprovalsIn(OneMandate):
         default=None, description="only these"
     )
     approval_id: str | None = Field(default=None, max_length=64, description="this item alone")
+    limit: Limit = 50
+    cursor: Cursor = None
+
+
+class OwnerApprovalsIn(RequestModel):
+    """Filters of approval items over all mandates."""
+
+    status: Literal["pending", "approved", "declined", "expired", "used"] | None = Field(
+        default=None, description="only these"
+    )
     limit: Limit = 50
     cursor: Cursor = None
 
@@ -76,31 +89,75 @@ class ApprovalPage(Page[ApprovalItem]):
     """A page of items."""
 
 
-def read(uow: UnitOfWork, ctx: RequestContext[ApprovalsIn, None]) -> OperationResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedItem(ApprovalItem):
+    """An item, and whose action it is."""
+
+    agent_id: str | None
+    agent_name: str | None = field(metadata=described("the owner's name for the agent"))
+
+
+class OwnerApprovals(Page[NamedItem]):
+    """A page of items."""
+
+
+def read(uow: UnitOfWork, ctx: RequestContext[ApprovalsIn, None]) -> RenderedResult[ApprovalPage]:
     """A mandate's approval items, newest first."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    if ctx.request.approval_id is not None:
-        item = uow.approvals.get(mandate.public_id, ctx.request.approval_id)
-        fits = item is not None and ctx.request.status in (None, item.status_at(ctx.now))
-        return OperationResult(
-            200,
-            {
-                "items": [item.as_item(ctx.now)] if item is not None and fits else [],
-                "next_cursor": None,
-            },
+    request, now = ctx.request, ctx.now
+    mandate = visible_mandate(uow, ctx.caller, request.public_id)
+    if request.approval_id is None:
+        items = uow.approvals.page(
+            mandate.public_id,
+            status=request.status,
+            after=request.cursor,
+            limit=request.limit + 1,
+            now=now,
         )
-    limit = ctx.request.limit
-    items = uow.approvals.page(
-        mandate.public_id,
-        status=ctx.request.status,
-        after=ctx.request.cursor,
-        limit=limit + 1,
-        now=ctx.now,
-    )
+    else:
+        item = uow.approvals.get(mandate.public_id, request.approval_id)
+        fits = item is not None and request.status in (None, item.status_at(now))
+        items = [item] if item is not None and fits else []
     # The agent fills them, each with up to 64 KiB of calldata.
-    rows = list(rows_within(wire(i.as_item(ctx.now)) for i in items[:limit]))
-    more = item_after(items[len(rows) - 1]) if len(items) > len(rows) else None
-    return OperationResult(200, {"items": rows, "next_cursor": more})
+    bodies = (wire(i.as_item(now)) for i in items[: request.limit])
+    return bounded_page(items, bodies, item_after)
+
+
+async def read_all(
+    deps: Deps, caller: Caller, request: OwnerApprovalsIn
+) -> RenderedResult[OwnerApprovals]:
+    """Held actions of all your mandates, some items a turn."""
+    now, owner = deps.clock.now(), caller.user_id or ""
+
+    async def read_some(last: _AgentApproval | None, limit: int) -> list[_AgentApproval]:
+        after = item_of_owner_after(last.item) if last is not None else request.cursor
+
+        def some(uow: UnitOfWork) -> list[_AgentApproval]:
+            items = uow.approvals.of_owner(
+                owner, status=request.status, after=after, limit=limit, now=now
+            )
+            return [_AgentApproval(i, uow.mandates.get(i.public_id)) for i in items]
+
+        return await deps.store.read(some)
+
+    items = await read_cooperatively(read_some, request.limit + 1)
+    # Agents fill them, each with up to 64 KiB of calldata.
+    bodies = (wire(i.as_item(now)) for i in items[: request.limit])
+    return bounded_page(items, bodies, lambda i: item_of_owner_after(i.item))
+
+
+@dataclass(frozen=True, slots=True)
+class _AgentApproval:
+    item: Approval
+    mandate: Mandate | None
+
+    def as_item(self, now: datetime) -> NamedItem:
+        """The item with the agent whose action it is."""
+        item, mandate = self.item.as_item(now), self.mandate
+        return NamedItem(
+            **{x.name: getattr(item, x.name) for x in fields(item)},
+            agent_id=mandate.agent_id if mandate else None,
+            agent_name=mandate.agent_name if mandate else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,12 +176,12 @@ async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> Deci
     """Read the vault and check the signature before the transaction."""
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
-    vault = await vault_if_readable(chain, mandate)
+    facts = DecisionFacts(vault=await vault_if_readable(chain, mandate))
     if request.decision == "decline":
-        return DecisionFacts(vault=vault)
-    keeps_approvals = await vault_keeps_approvals(deps, mandate)
-    if not keeps_approvals or chain is None or request.signature is None:
-        return DecisionFacts(vault=vault, vault_keeps_approvals=keeps_approvals)
+        return facts
+    facts = replace(facts, vault_keeps_approvals=await vault_keeps_approvals(deps, mandate))
+    if not facts.vault_keeps_approvals or chain is None or request.signature is None:
+        return facts
 
     def signable(uow: UnitOfWork) -> JsonObject | None:
         item = uow.approvals.get(mandate.public_id, request.approval_id)
@@ -132,12 +189,10 @@ async def gather_decision(deps: Deps, caller: Caller, request: Decision) -> Deci
 
     data = await deps.store.read(signable)
     if data is None:
-        return DecisionFacts(vault=vault, vault_keeps_approvals=keeps_approvals)
+        return facts
     digest = chain.digest(data)
     proof = await chain.check_signature(digest, request.signature, mandate.owner_address)
-    return DecisionFacts(
-        vault=vault, vault_keeps_approvals=keeps_approvals, digest=digest, proof=proof
-    )
+    return replace(facts, digest=digest, proof=proof)
 
 
 def _typed_data(
@@ -161,8 +216,7 @@ def _signed(
     chain, signature, proof = require_chain(ctx, mandate), ctx.request.signature, ctx.facts.proof
     data = _typed_data(uow, chain, mandate, item)
     if data is None:
-        action = "approving an action on chain"
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+        raise wrong_status(mandate, "approving an action on chain")
     digest = chain.digest(data)
     if signature is None:
         raise Refused(refusal("signature_needed", detail={"typed_data": data, "digest": digest}))
@@ -190,7 +244,7 @@ def _goes_on(
         raise Refused(refusal("wrong_status", status="ended", action=LifecycleAction.DECIDE.value))
 
 
-def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> OperationResult:
+def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> Decided:
     """Approve or decline; twice the same way is one decision, the other way a conflict.
 
     Where the vault keeps approvals, approving takes the owner's signature over the very action: a
@@ -207,26 +261,17 @@ def decide(uow: UnitOfWork, ctx: RequestContext[Decision, DecisionFacts]) -> Ope
         after = _signed(uow, ctx, mandate, after)
     if after is not item:
         uow.approvals.save(after)
-        target = CallTarget(
-            **{n: item.target.get(n) for n in ("market", "address", "selector", "label")}
-        )
+        names = ("market", "address", "selector", "label")
         payload = ApprovalDecided(
             approval_id=item.approval_id,
             status=after.status,
             reason="owner_declined" if after.status == "declined" else None,
-            target=target,
+            target=CallTarget(**{n: item.target.get(n) for n in names}),
             text=after.note,
         )
-        row = NewEvent(
-            kind=LedgerKind.NOTE,
-            reported_by=Reporter.OWNER,
-            occurred_at=ctx.now,
-            amount_usdc=item.approve_amount_usdc,
-            chain_id=mandate.chain_id,
-            payload=written(payload),
-        )
-        uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
-    return OperationResult(200, {"approval": after.as_item(ctx.now)})
+        amount = item.approve_amount_usdc
+        append_row(uow, ctx, mandate, LedgerKind.NOTE, Reporter.OWNER, payload, amount_usdc=amount)
+    return Decided(approval=after.as_item(ctx.now))
 
 
 OPERATIONS: Final = (
@@ -265,5 +310,15 @@ OPERATIONS: Final = (
             "not_configured",
             "chain_unavailable",
         ),
+    ),
+    Operation(
+        name="owner_approvals",
+        title="Read all approval items",
+        summary="Held actions of all your mandates, those that are good the longest first.",
+        auth="owner",
+        route=("GET", "/wallet/approvals"),
+        request_model=OwnerApprovalsIn,
+        response_model=OwnerApprovals,
+        pass_through=read_all,
     ),
 )

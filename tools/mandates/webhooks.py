@@ -24,6 +24,7 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
+from tools.model.truncation import page_of
 from tools.model.url_policy import check_webhook_url
 from tools.model.webhook_signing import WebhookSigning
 
@@ -132,7 +133,9 @@ _FEWER: Final = (
 )
 
 
-def create(uow: UnitOfWork, ctx: RequestContext[HookIn, WebhookSigning]) -> HandlerResult:
+def create(
+    uow: UnitOfWork, ctx: RequestContext[HookIn, WebhookSigning]
+) -> HandlerResult[HookSecret]:
     """Make a webhook; its secret is shown once and stored nowhere."""
     owner_id, config = ctx.caller.user_id or "", ctx.config
     url = check_webhook_url(
@@ -153,22 +156,24 @@ def create(uow: UnitOfWork, ctx: RequestContext[HookIn, WebhookSigning]) -> Hand
         created_at=ctx.now,
     )
     uow.webhooks.add(webhook)
-    return _secret(ctx.facts, webhook, 201)
+    return _secret(ctx.facts, webhook)
 
 
-def rotate(uow: UnitOfWork, ctx: RequestContext[WebhookIn, WebhookSigning]) -> HandlerResult:
+def rotate(
+    uow: UnitOfWork, ctx: RequestContext[WebhookIn, WebhookSigning]
+) -> HandlerResult[HookSecret]:
     """The next secret; the one before signs beside it for a day."""
     uow.identities.user(ctx.caller.user_id or "", lock=True)
     webhook = _own(uow, ctx.caller, ctx.request.webhook_id)
     uow.webhooks.rotate(webhook.webhook_id, webhook.generation + 1, ctx.now)
-    return _secret(ctx.facts, _own(uow, ctx.caller, webhook.webhook_id), 200)
+    return _secret(ctx.facts, _own(uow, ctx.caller, webhook.webhook_id))
 
 
-def _secret(signing: WebhookSigning, webhook: Webhook, status: int) -> HandlerResult:
+def _secret(signing: WebhookSigning, webhook: Webhook) -> HandlerResult[HookSecret]:
     """The webhook with its secret, which a repeat of the same key does not show again."""
     body, secret = _webhook_body(webhook), signing.secret(webhook.webhook_id, webhook.generation)
     stored_body = HookSecret(webhook=body, secret=None)
-    return HandlerResult(HookSecret(webhook=body, secret=secret), status, stored_body)
+    return HandlerResult(HookSecret(webhook=body, secret=secret), stored_body=stored_body)
 
 
 def _webhook_body(webhook: Webhook) -> HookTold:
@@ -182,26 +187,25 @@ def _webhook_body(webhook: Webhook) -> HookTold:
     )
 
 
-def listed(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def listed(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HookList:
     """Your webhooks, oldest first."""
     hooks = uow.webhooks.of_owner(ctx.caller.user_id or "")
-    return HandlerResult(HookList(items=[_webhook_body(h) for h in hooks], next_cursor=None))
+    return HookList(items=[_webhook_body(h) for h in hooks], next_cursor=None)
 
 
-def remove(uow: UnitOfWork, ctx: RequestContext[WebhookIn, None]) -> HandlerResult:
+def remove(uow: UnitOfWork, ctx: RequestContext[WebhookIn, None]) -> Removed:
     """Remove one; what waits for it is not sent."""
     webhook = _own(uow, ctx.caller, ctx.request.webhook_id)
     uow.webhooks.drop(webhook.webhook_id)
-    return HandlerResult(Removed(webhook_id=webhook.webhook_id, removed=True))
+    return Removed(webhook_id=webhook.webhook_id, removed=True)
 
 
-def deliveries(uow: UnitOfWork, ctx: RequestContext[DeliveriesIn, None]) -> HandlerResult:
+def deliveries(uow: UnitOfWork, ctx: RequestContext[DeliveriesIn, None]) -> DeliveryPage:
     """Deliveries that were attempted or are due, newest first."""
     webhook, limit = _own(uow, ctx.caller, ctx.request.webhook_id), ctx.request.limit
     rows = uow.webhooks.deliveries(webhook.webhook_id, after=ctx.request.cursor, limit=limit + 1)
-    more = delivery_after(rows[limit - 1]) if len(rows) > limit else None
-    items = [_delivery(d) for d in rows[:limit]]
-    return HandlerResult(DeliveryPage(items=items, next_cursor=more))
+    page, more = page_of(rows, limit, delivery_after)
+    return DeliveryPage(items=[_delivery(d) for d in page], next_cursor=more)
 
 
 def _delivery(d: Delivery) -> DeliveryTold:

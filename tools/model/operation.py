@@ -123,9 +123,8 @@ class Deps:
 
 
 T = TypeVar("T", bound=BaseModel, covariant=True)
-
-
 F = TypeVar("F", covariant=True)
+A = TypeVar("A", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,31 +149,31 @@ AnyContext: TypeAlias = RequestContext[BaseModel, object]
 
 
 @dataclass(frozen=True, slots=True)
-class HandlerResult:
-    """The answer of a handler: a value of the operation's `response_model`, and the HTTP status;
-    `stored_body` and `headers` as in an `OperationResult`.
+class HandlerResult(Generic[A]):
+    """A value of the operation's `response_model`, where its status is not the first that the
+    operation declares, or a repeat with the same idempotency key gets another one: `stored_body`,
+    without what is secret, or true for a moment only.
     """
 
-    body: Any
-    status: int = 200
-    stored_body: Any = None
+    body: A
+    status: int | None = None
+    stored_body: A | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedResult:
-    """An answer in its wire form already, put together of pieces that were written one by one."""
+class RenderedResult(Generic[A]):
+    """A value of the operation's `response_model` in its wire form already, put together of pieces
+    that were written one by one.
+    """
 
     body: Mapping[str, object]
-    status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
 class OperationResult:
-    """An answer: HTTP status, JSON body, and headers that only HTTP shows.
-
-    `stored_body` is what a repeat with the same idempotency key gets, where that is not the body:
-    what is secret, or true for a moment only, is shown once.
+    """An answer as it leaves: HTTP status, JSON body, and headers that only HTTP shows;
+    `stored_body` is what a repeat with the same idempotency key gets, where that is not the body.
     """
 
     status: int
@@ -193,9 +192,12 @@ def behind_door(name: str) -> bool:
     return name.startswith("mandate_")
 
 
-Handler = Callable[
-    [UnitOfWork, RequestContext[Any, Any]], HandlerResult | RenderedResult | OperationResult
-]
+# What a handler returns: a value of the operation's `response_model`, with the first status that
+# the operation declares; a `HandlerResult` or `RenderedResult` of one.
+Answer: TypeAlias = object
+
+
+Handler = Callable[[UnitOfWork, RequestContext[Any, Any]], Answer]
 
 
 Gather = Callable[[Deps, Caller, Any], Awaitable[Any]]
@@ -222,13 +224,7 @@ class ExternalEffect(Generic[B, D]):
 
     act: Callable[[Deps, Caller, B], Awaitable[D]]
     begin: Callable[[UnitOfWork, RequestContext[Any, Any]], B] | None = None
-    finish: (
-        Callable[
-            [UnitOfWork, RequestContext[Any, Any], B, D],
-            HandlerResult | RenderedResult | OperationResult,
-        ]
-        | None
-    ) = None
+    finish: Callable[[UnitOfWork, RequestContext[Any, Any], B, D], Answer] | None = None
     undo: Callable[[UnitOfWork, RequestContext[Any, Any], B], None] | None = None
     reconcile: tuple[NextStep, ...] = ()
     bound_s: int = 60
@@ -237,7 +233,7 @@ class ExternalEffect(Generic[B, D]):
 ReadSetFor = Callable[[Any, datetime], ReadSet]
 
 
-PassThrough = Callable[[Deps, Caller, Any], Awaitable[HandlerResult | OperationResult]]
+PassThrough = Callable[[Deps, Caller, Any], Awaitable[Answer]]
 
 
 RateCounter = Callable[[Deps, Caller], Awaitable[None]]
@@ -254,7 +250,8 @@ class Operation:
     place of `handler`; a read that passes on what others said or what stays as it is, some of it a
     turn and with no transaction of its own, has `pass_through`.
     `idempotency` makes the scope of spec 2.17 from caller and input, None for a call that stores
-    nothing. `statuses` are the successes, with their meaning.
+    nothing. `statuses` are the successes, with their meaning; the first is that of an answer which
+    names none.
     `weight` is what a call counts against the rate limits. `verbatim` names inputs that are
     compared byte for byte, and neither stored nor shown. `is_relay`: it has a limit a minute and
     address of its own.
@@ -298,6 +295,11 @@ class Operation:
     def behind_door(self) -> bool:
         """True for the MCP tools that the bot-door switch hides (spec 4.5)."""
         return behind_door(self.name)
+
+    @property
+    def status(self) -> int:
+        """The status of an answer that names none."""
+        return next(iter(self.statuses))
 
     @property
     def path_names(self) -> tuple[str, ...]:

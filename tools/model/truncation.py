@@ -4,11 +4,11 @@ pages of rows that others write (contract 1).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from tools.model.operation import Operation, OperationResult, RequestModel
+from tools.model.operation import Operation, OperationResult, RenderedResult, RequestModel
 from tools.model.serialization import encoded
 
 MAX_CHARS: Final = 8_192
@@ -51,6 +51,7 @@ CUTS_TOLD: Final = 12
 
 
 Row = TypeVar("Row")
+AnyPage = TypeVar("AnyPage")
 
 
 def rows_within(rows: Iterable[Row], limit: int = PAGE_BYTES) -> Iterator[Row]:
@@ -63,6 +64,28 @@ def rows_within(rows: Iterable[Row], limit: int = PAGE_BYTES) -> Iterator[Row]:
         if room < 0 and n:
             return
         yield row
+
+
+def page_of(
+    rows: Sequence[Row], limit: int, cursor: Callable[[Row], str]
+) -> tuple[Sequence[Row], str | None]:
+    """The rows of a page, and the cursor behind it; `rows` has one more where more follow."""
+    page = rows[:limit]
+    return page, cursor(page[-1]) if len(rows) > len(page) else None
+
+
+def bounded_page(
+    rows: Sequence[Row],
+    bodies: Iterable[object],
+    cursor: Callable[[Row], str],
+    max_bytes: int = PAGE_BYTES,
+) -> RenderedResult[AnyPage]:
+    """A page that ends where `max_bytes` are full; `bodies` are the wire forms of the page's rows,
+    and `rows` has one more where more follow.
+    """
+    items = list(rows_within(bodies, max_bytes))
+    _, more = page_of(rows, len(items), cursor) if items else ((), None)
+    return RenderedResult({"items": items, "next_cursor": more})
 
 
 def smaller_page(

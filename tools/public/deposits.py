@@ -17,7 +17,6 @@ from tools.model.fields import Address, Nothing
 from tools.model.operation import (
     AnyContext,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -70,7 +69,7 @@ class AssetsOut(ResponseModel):
     as_of: str | None
 
 
-def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> OperationResult:
+def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> RoutesOut:
     """Ways in, as estimates."""
     a = ctx.request
     if a.amount is not None and a.amount <= ZERO:
@@ -85,16 +84,16 @@ def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> Operati
     link, to = None, wallet_of(ctx, a.recipient) if a.recipient is not None else None
     if to is not None and token is not None:
         link = transfer_link(token, chain_id, to, a.amount)
-    raw = {
-        "items": routes(
-            table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset
-        ),
-        "next_cursor": None,
-        "destination": {"chain": chain_id, "asset": asset, "address": token},
-        "link": link,
-        "qr_svg": _qr(link) if link else None,
-    }
-    return OperationResult(200, raw)
+    found = routes(
+        table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset
+    )
+    return RoutesOut(
+        items=list(found),
+        next_cursor=None,
+        destination=Destination(chain=chain_id, asset=asset, address=token),
+        link=link,
+        qr_svg=_qr(link) if link else None,
+    )
 
 
 def _usdc_if_named(ctx: AnyContext, chain_id: int) -> str | None:
@@ -110,17 +109,11 @@ def _qr(text: str) -> str:
     return out.getvalue().decode()
 
 
-def read_assets(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def read_assets(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> AssetsOut:
     """Assets that can be brought in."""
     table = ctx.config.deposit_rails
-    return OperationResult(
-        200,
-        {
-            "items": [dict(x) for x in table.get("assets", ())],
-            "next_cursor": None,
-            "as_of": table.get("as_of"),
-        },
-    )
+    assets = [DepositAsset.model_validate(dict(x)) for x in table.get("assets", ())]
+    return AssetsOut(items=assets, next_cursor=None, as_of=table.get("as_of"))
 
 
 OPERATIONS: Final = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Final, Literal
 
 from pydantic import Field
@@ -23,14 +24,14 @@ from tools.model.fields import AgentId, Cursor, Limit, Page
 from tools.model.operation import (
     HEAVY,
     Operation,
-    OperationResult,
+    RenderedResult,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
 from tools.model.serialization import wire
 from tools.model.shared_models import PolicyChange
-from tools.model.truncation import rows_within
+from tools.model.truncation import bounded_page, rows_within
 
 # No open answer grows beyond 64 KiB (contract 1); a chart of 400 days takes 28 KiB at most.
 MANDATES_BYTES: Final = 20_000
@@ -86,16 +87,17 @@ class Proof(ResponseModel):
 # -------------------------------------------------------------------------------------------------
 
 
-def hall(uow: UnitOfWork, ctx: RequestContext[HallIn, None]) -> OperationResult:
+def hall(uow: UnitOfWork, ctx: RequestContext[HallIn, None]) -> RenderedResult[HallPage]:
     """A page of agents; costs the same however many there are."""
     a = ctx.request
     rows = uow.hall.page(a.sort, after=a.cursor, limit=a.limit + 1, accepting=a.accepting)
-    bodies = list(rows_within(dict(r.body) for r in rows[: a.limit]))
-    more = cursor_after(a.sort, rows[len(bodies) - 1]) if len(rows) > len(bodies) else None
-    return OperationResult(200, {"items": bodies, "next_cursor": more})
+    bodies = (dict(r.body) for r in rows[: a.limit])
+    return bounded_page(rows, bodies, partial(cursor_after, a.sort))
 
 
-def hall_agent(uow: UnitOfWork, ctx: RequestContext[HallAgentIn, None]) -> OperationResult:
+def hall_agent(
+    uow: UnitOfWork, ctx: RequestContext[HallAgentIn, None]
+) -> RenderedResult[HallAgentRead]:
     """One agent, up to the newest row where its mandates are few, else as the keeper last had it;
     the newest of them in any case.
     """
@@ -104,13 +106,18 @@ def hall_agent(uow: UnitOfWork, ctx: RequestContext[HallAgentIn, None]) -> Opera
         raise not_found("agent")
     row = known_row(uow, agent, ctx)
     newest = uow.mandates.of_agent(agent.agent_id, after=None, limit=AT_ONCE)
+    log = log_entries(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
     rows = (wire(mandate_row(s)) for s in agent_mandates(uow, agent, newest))
-    shown_ = list(rows_within(rows, MANDATES_BYTES))
-    raw = {**row.body, "mandates": shown_, "chart": row.chart}
-    # Results on paper have a place of their own, so that none can be taken for a measured one.
-    raw["paper"] = _paper(uow, agent, ctx.now)
-    raw["policy_changes"] = log_entries(uow.policies.changes(agent.agent_id), OPEN_LOG_BYTES)
-    return OperationResult(200, raw)
+    return RenderedResult(
+        {
+            **row.body,
+            "mandates": list(rows_within(rows, MANDATES_BYTES)),
+            "chart": row.chart,
+            # Results on paper have a place of their own, so that none can be taken for measured.
+            "paper": wire(_paper(uow, agent, ctx.now)),
+            "policy_changes": wire([PolicyChange.model_validate(entry) for entry in log]),
+        }
+    )
 
 
 def _paper(uow: UnitOfWork, agent: Agent, now: datetime) -> PaperResults:
@@ -119,17 +126,16 @@ def _paper(uow: UnitOfWork, agent: Agent, now: datetime) -> PaperResults:
     return paper_results(len(uow.paper.of_owner(agent.owner_id)), books, now)
 
 
-def proof(uow: UnitOfWork, ctx: RequestContext[ProofIn, None]) -> OperationResult:
+def proof(uow: UnitOfWork, ctx: RequestContext[ProofIn, None]) -> Proof:
     """Four live numbers for the start page."""
-    all_ = uow.hall.totals()
-    raw = {
-        "agents": all_.agents,
-        "mandates_working": all_.mandates_working,
-        "usdc_working": Usdc(all_.usdc_working_micros),
-        "actions_recorded": all_.calls,
-        "as_of": ctx.now,
-    }
-    return OperationResult(200, raw)
+    totals = uow.hall.totals()
+    return Proof(
+        agents=totals.agents,
+        mandates_working=totals.mandates_working,
+        usdc_working=Usdc(totals.usdc_working_micros),
+        actions_recorded=totals.calls,
+        as_of=ctx.now,
+    )
 
 
 OPERATIONS: Final = (

@@ -1,13 +1,15 @@
-"""The markets an owner can allow."""
+"""The markets that an owner can allow, and the chains with what a wallet needs to connect."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from pydantic import Field
+
 from domain.mandates.markets import MarketTold, from_config
 from storage.unit_of_work import UnitOfWork
 from tools.model.fields import Nothing
-from tools.model.operation import Operation, OperationResult, RequestContext, ResponseModel
+from tools.model.operation import Operation, RequestContext, ResponseModel
 
 
 class MarketsOut(ResponseModel):
@@ -17,11 +19,41 @@ class MarketsOut(ResponseModel):
     next_cursor: str | None
 
 
-def read(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
-    """List the configured markets."""
-    return OperationResult(
-        200, {"items": [m.as_shown() for m in from_config(ctx.config.markets)], "next_cursor": None}
+class ChainTold(ResponseModel):
+    """One chain."""
+
+    chain_id: int
+    name: str = Field(description="the service's own name for it")
+    usdc: str | None = Field(description="address of USDC; null where none is set")
+    factory: str | None = Field(
+        description="the vault factory; null while the operator has set none, and then no vault "
+        "can be made there"
     )
+    explorer: str | None = Field(description="base address of a block explorer")
+    confirmations: int = Field(description="blocks until a log is in the ledger")
+    public_rpc: str | None = Field(
+        description="an RPC address that anybody may ask (EIP-3085); null where none is known"
+    )
+
+
+class ChainsOut(ResponseModel):
+    """Every chain that the service knows."""
+
+    items: list[ChainTold]
+    next_cursor: str | None
+
+
+def list_markets(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> MarketsOut:
+    """List the configured markets."""
+    shown = [m.as_shown() for m in from_config(ctx.config.markets)]
+    return MarketsOut(items=shown, next_cursor=None)
+
+
+def list_chains(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> ChainsOut:
+    """The chains by their ids."""
+    chains = [ctx.chains.get(i) for i in sorted(ctx.chains.ids())]
+    items = [ChainTold.model_validate(c, from_attributes=True) for c in chains]
+    return ChainsOut(items=items, next_cursor=None)
 
 
 OPERATIONS: Final = (
@@ -34,8 +66,19 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/markets"),
         request_model=Nothing,
         response_model=MarketsOut,
-        handler=read,
+        handler=list_markets,
         on_mcp=True,
+        family="markets",
+    ),
+    Operation(
+        name="chains_list",
+        title="List chains",
+        summary="The chains with their names, contracts, explorer and confirmations.",
+        auth="open",
+        route=("GET", "/wallet/chains"),
+        request_model=Nothing,
+        response_model=ChainsOut,
+        handler=list_chains,
         family="markets",
     ),
 )

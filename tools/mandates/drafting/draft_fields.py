@@ -8,6 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.mandates.acceptance import revise
+from domain.mandates.clauses import Clause, clauses
 from domain.mandates.mandate import (
     MAX_HORIZON_DAYS,
     MAX_PAYOUT_BPS,
@@ -22,8 +23,10 @@ from domain.mandates.targets import (
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.settings import Config
+from storage.repositories.people import User
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found
+from tools.context.snapshot_loader import keeper_key
 from tools.model.fields import Lines
 from tools.model.operation import AnyContext, RequestModel
 
@@ -147,7 +150,9 @@ def targets(terms: ProposeIn, ctx: AnyContext, chain_id: int) -> tuple[Target, .
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
 
-def agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str | None]:
+def agent_in(
+    uow: UnitOfWork, ctx: AnyContext, agent_id: str, chain_id: int
+) -> tuple[str, str | None]:
     """(name, address) of an agent that may be named.
 
     Errors: `not_found`, `agent_not_accepting`.
@@ -158,24 +163,18 @@ def agent_in(uow: UnitOfWork, agent_id: str, chain_id: int) -> tuple[str, str | 
     policy = uow.policies.get(agent_id)
     if policy is None or not policy.accepts_mandates:
         raise Refused(refusal("agent_not_accepting"))
-    return agent.name, uow.addresses.address(agent_id, chain_id) or agent.address
+    return agent.name, address_on_file(uow, ctx, agent_id, chain_id)
 
 
-def checksummed(ctx: AnyContext, address: str | None) -> str | None:
-    """The address in EIP-55 form; None stays None."""
-    return None if address is None else ctx.chains.address(address)
-
-
-def address_on_file(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> str | None:
-    """The wallet that the mandate's agent has on file for its chain now."""
-    if mandate.agent_id is None:
+def address_on_file(
+    uow: UnitOfWork, ctx: AnyContext, agent_id: str | None, chain_id: int
+) -> str | None:
+    """The wallet that an agent has on file for a chain now, in EIP-55 form."""
+    agent = None if agent_id is None else uow.identities.agent(agent_id)
+    if agent is None:
         return None
-    agent = uow.identities.agent(mandate.agent_id)
-    return checksummed(
-        ctx,
-        uow.addresses.address(mandate.agent_id, mandate.chain_id)
-        or (agent.address if agent else None),
-    )
+    address = uow.addresses.address(agent.agent_id, chain_id) or agent.address
+    return None if address is None else ctx.chains.address(address)
 
 
 def chain_of(request: int | None, own_chain: int | None, config: Config) -> int:
@@ -211,7 +210,7 @@ def applied(
     chain_id = chain_of(terms.chain_id, own_chain, ctx.config)
     name = address = None
     if terms.agent_id is not None:
-        name, address = agent_in(uow, terms.agent_id, chain_id)
+        name, address = agent_in(uow, ctx, terms.agent_id, chain_id)
     changed = replace(
         mandate,
         budget_usdc=terms.budget_usdc,
@@ -230,7 +229,7 @@ def applied(
         chain_id=chain_id,
         agent_id=terms.agent_id,
         agent_name=name,
-        agent_address=checksummed(ctx, address),
+        agent_address=address,
         open_board=opens,
         from_board=mandate.from_board and terms.agent_id == mandate.agent_id,
         frame=None,
@@ -238,20 +237,31 @@ def applied(
     return revise(mandate, changed)
 
 
-def new_mandate(
+def draft_of(
+    uow: UnitOfWork,
     ctx: AnyContext,
     public_id: str,
-    owner_id: str,
-    owner_address: str,
+    owner: User,
     terms: ProposeIn,
+    *,
+    vault_keeps_approvals: bool | None,
 ) -> Mandate:
-    """An empty draft; `applied` fills it in."""
-    return Mandate(
+    """A new draft of these terms, which is not stored."""
+    empty = Mandate(
         public_id,
-        owner_id,
-        owner_address,
+        owner.user_id,
+        owner.address,
         terms.budget_usdc,
         terms.horizon_days,
         terms.stop_floor_bps,
         ctx.now,
     )
+    own_chain = owner.chain_id
+    return applied(
+        uow, ctx, empty, terms, vault_keeps_approvals=vault_keeps_approvals, own_chain=own_chain
+    )
+
+
+def clauses_now(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> list[Clause]:
+    """The clauses of the terms, by the switches and the owner's keeper key."""
+    return list(clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)))

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Final
 
 from domain.mandates.acceptance import record_acceptance, revise
-from domain.mandates.clauses import Clause, clauses
+from domain.mandates.clauses import Clause
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import (
     Mandate,
@@ -21,14 +21,14 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import can_see, not_found, visible_mandate
 from tools.context.approval_keeping import draft_keeps_approvals
 from tools.context.notice_outbox import acceptance_ended
-from tools.context.snapshot_loader import keeper_key, load_snapshot
+from tools.context.snapshot_loader import load_snapshot
 from tools.mandates.drafting.draft_fields import (
     DraftTermsIn,
     ProposeIn,
     agent_in,
     applied,
-    checksummed,
-    new_mandate,
+    clauses_now,
+    draft_of,
 )
 from tools.model.fields import AgentId, OneMandate, PublicId
 from tools.model.operation import (
@@ -36,7 +36,6 @@ from tools.model.operation import (
     Caller,
     Deps,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -80,23 +79,20 @@ async def gather_draft(deps: Deps, caller: Caller, request: ProposeIn) -> bool |
     return await draft_keeps_approvals(deps, request.chain_id or own)
 
 
-def draft_body(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> dict[str, object]:
+def show_draft(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> MandateOut:
     """A mandate's attributes with clauses and worst case."""
-    snapshot = load_snapshot(uow, ctx, mandate, events=0)
-    return {
-        "public_id": mandate.public_id,
-        "mandate": mandate.attributes(),
-        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
-        "exposure": exposure(snapshot),
-    }
-
-
-def create(uow: UnitOfWork, ctx: RequestContext[DraftTermsIn, bool | None]) -> OperationResult:
-    """Create a draft from typed fields."""
-    mandate = new_draft(
-        uow, ctx, owner_of(ctx.caller), ctx.request, vault_keeps_approvals=ctx.facts
+    return MandateOut(
+        public_id=mandate.public_id,
+        mandate=mandate.attributes(),
+        clauses=clauses_now(uow, ctx, mandate),
+        exposure=exposure(load_snapshot(uow, ctx, mandate, events=0)),
     )
-    return OperationResult(201, draft_body(uow, ctx, mandate))
+
+
+def create(uow: UnitOfWork, ctx: RequestContext[DraftTermsIn, bool | None]) -> MandateOut:
+    """Create a draft from typed fields."""
+    mandate = new_draft(uow, ctx, owner_of(ctx.caller), ctx.request, ctx.facts)
+    return show_draft(uow, ctx, mandate)
 
 
 def owner_of(caller: Caller) -> User:
@@ -108,30 +104,34 @@ def new_draft(
     uow: UnitOfWork,
     ctx: AnyContext,
     owner: User,
-    terms: DraftTermsIn,
-    *,
+    terms: ProposeIn,
     vault_keeps_approvals: bool | None,
+    *,
     unclear_terms: tuple[str, ...] = (),
+    proposed_by: str | None = None,
 ) -> Mandate:
-    """Store a new draft; `unclear_terms` are those that its note leaves open."""
-    _not_too_many(uow, ctx, owner.user_id)
-    mandate = new_mandate(ctx, ctx.ids.short("m_"), owner.user_id, owner.address, terms)
-    mandate = applied(
-        uow,
-        ctx,
-        mandate,
-        terms,
-        vault_keeps_approvals=vault_keeps_approvals,
-        own_chain=owner.chain_id,
+    """Store a new draft; `unclear_terms` are those that its note leaves open, `proposed_by` is the
+    agent that proposes it.
+    """
+    _not_too_many(uow, ctx, owner.user_id, proposed=proposed_by is not None)
+    mandate = replace(
+        draft_of(
+            uow,
+            ctx,
+            ctx.ids.short("m_"),
+            owner,
+            terms,
+            vault_keeps_approvals=vault_keeps_approvals,
+        ),
+        needs_review=bool(unclear_terms),
+        unclear_terms=unclear_terms,
+        proposed_by_agent_id=proposed_by,
     )
-    mandate = replace(mandate, needs_review=bool(unclear_terms), unclear_terms=unclear_terms)
     uow.mandates.add(mandate)
     return mandate
 
 
-def _not_too_many(
-    uow: UnitOfWork, ctx: AnyContext, owner_id: str, *, proposed: bool = False
-) -> None:
+def _not_too_many(uow: UnitOfWork, ctx: AnyContext, owner_id: str, *, proposed: bool) -> None:
     """Refuse a draft beyond what an owner may make in an hour, over every process (contract 1).
 
     Agents' proposals take at most half of it, so that no agent keeps its owner from drafting.
@@ -152,26 +152,16 @@ def _not_too_many(
             raise Refused(refusal("rate_limited", why=why, retry_at=created[-1] + hour))
 
 
-def propose(uow: UnitOfWork, ctx: RequestContext[ProposeIn, bool | None]) -> OperationResult:
+def propose(uow: UnitOfWork, ctx: RequestContext[ProposeIn, bool | None]) -> MandateOut:
     """An agent proposes a draft to the owner who registered it."""
     owner = uow.identities.user(ctx.caller.owner_id or "")
     if owner is None:
         raise not_found("owner")
-    _not_too_many(uow, ctx, owner.user_id, proposed=True)
-    mandate = applied(
-        uow,
-        ctx,
-        new_mandate(ctx, ctx.ids.short("m_"), owner.user_id, owner.address, ctx.request),
-        ctx.request,
-        vault_keeps_approvals=ctx.facts,
-        own_chain=owner.chain_id,
-    )
-    mandate = replace(mandate, proposed_by_agent_id=ctx.caller.user_id)
-    uow.mandates.add(mandate)
-    return OperationResult(201, draft_body(uow, ctx, mandate))
+    mandate = new_draft(uow, ctx, owner, ctx.request, ctx.facts, proposed_by=ctx.caller.user_id)
+    return show_draft(uow, ctx, mandate)
 
 
-def correct(uow: UnitOfWork, ctx: RequestContext[CorrectIn, bool | None]) -> OperationResult:
+def correct(uow: UnitOfWork, ctx: RequestContext[CorrectIn, bool | None]) -> MandateOut:
     """Replace a draft's terms; terms that were asked for before are void."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     status_after(mandate, LifecycleAction.CORRECT)
@@ -181,53 +171,46 @@ def correct(uow: UnitOfWork, ctx: RequestContext[CorrectIn, bool | None]) -> Ope
         uow, ctx, mandate, ctx.request, vault_keeps_approvals=ctx.facts, own_chain=own
     )
     changed = replace(changed, needs_review=False, unclear_terms=())
-    return OperationResult(200, draft_body(uow, ctx, _saved(uow, ctx, mandate, changed)))
+    return _saved(uow, ctx, mandate, changed)
 
 
-def _saved(uow: UnitOfWork, ctx: AnyContext, before: Mandate, changed: Mandate) -> Mandate:
+def _saved(uow: UnitOfWork, ctx: AnyContext, before: Mandate, changed: Mandate) -> MandateOut:
     """Store changed terms; the owner is told where they end an acceptance."""
     uow.mandates.save(changed)
     if changed.accepted_at is None:
         acceptance_ended(uow, before, ctx.now)
-    return changed
+    return show_draft(uow, ctx, changed)
 
 
-def assign(uow: UnitOfWork, ctx: RequestContext[AssignIn, None]) -> OperationResult:
+def assign(uow: UnitOfWork, ctx: RequestContext[AssignIn, None]) -> MandateOut:
     """Designate the agent on a draft; it leaves the open board."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     status_after(mandate, LifecycleAction.ASSIGN)
-    name, address = agent_in(uow, ctx.request.agent_id, mandate.chain_id)
+    name, address = agent_in(uow, ctx, ctx.request.agent_id, mandate.chain_id)
     same = ctx.request.agent_id == mandate.agent_id
     changed = replace(
         mandate,
         agent_id=ctx.request.agent_id,
         agent_name=name,
-        agent_address=checksummed(ctx, address),
+        agent_address=address,
         open_board=False,
         from_board=mandate.from_board and same,
         frame=None,
     )
-    return OperationResult(
-        200, draft_body(uow, ctx, _saved(uow, ctx, mandate, revise(mandate, changed)))
-    )
+    return _saved(uow, ctx, mandate, revise(mandate, changed))
 
 
-def cancel(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationResult:
+def cancel(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> MandateOut:
     """Cancel a draft, or a signed mandate without a vault; its nonce is burnt."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
-    if mandate.status is Status.CANCELLED:
-        return OperationResult(200, draft_body(uow, ctx, mandate))
-    changed = replace(
-        mandate,
-        status=status_after(mandate, LifecycleAction.CANCEL),
-        cancelled_at=ctx.now,
-        frame=None,
-    )
-    uow.mandates.save(changed)
-    return OperationResult(200, draft_body(uow, ctx, changed))
+    if mandate.status is not Status.CANCELLED:
+        status = status_after(mandate, LifecycleAction.CANCEL)
+        mandate = replace(mandate, status=status, cancelled_at=ctx.now, frame=None)
+        uow.mandates.save(mandate)
+    return show_draft(uow, ctx, mandate)
 
 
-def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationResult:
+def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> Accepted:
     """Accept a mandate that names the caller, or one of the open board, which closes it; of two
     racing agents one wins.
     """
@@ -238,45 +221,37 @@ def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> OperationR
     if mandate is None or not can_see(ctx.caller, mandate):
         raise not_found()
     if mandate.accepted_at is not None:
-        return OperationResult(200, _accepted(uow, ctx, mandate))
+        return _accepted(uow, ctx, mandate)
     status_after(mandate, LifecycleAction.ACCEPT)
     name, address = (
-        agent_in(uow, me or "", mandate.chain_id)
+        agent_in(uow, ctx, me or "", mandate.chain_id)
         if mandate.agent_id is None
         else (mandate.agent_name, mandate.agent_address)
     )
     if address is None and mandate.signed is not None:
-        raise invalid(
-            "agent_id",
-            f"you have no address on chain {mandate.chain_id}: POST your deposit-address first",
-        )
+        why = f"you have no address on chain {mandate.chain_id}: POST your deposit-address first"
+        raise invalid("agent_id", why)
     # Terms that name nobody are signed for the zero address; a draft's must be signed for this
     # agent.
-    frame = (
-        mandate.frame
-        if mandate.agent_id is not None or mandate.status is not Status.DRAFT
-        else None
-    )
+    unnamed = mandate.agent_id is None
     taken = replace(
         mandate,
         agent_id=me,
         agent_name=name,
-        agent_address=checksummed(ctx, address),
+        agent_address=None if address is None else ctx.chains.address(address),
         open_board=False,
         from_board=mandate.from_board or mandate.open_board,
-        frame=frame,
-        paused_at=ctx.now
-        if mandate.agent_id is None and mandate.vault_address
-        else mandate.paused_at,
+        frame=None if unnamed and mandate.status is Status.DRAFT else mandate.frame,
+        paused_at=ctx.now if unnamed and mandate.vault_address else mandate.paused_at,
     )
     changed = record_acceptance(taken, ctx.now)
     uow.mandates.save(changed)
-    return OperationResult(200, _accepted(uow, ctx, changed))
+    return _accepted(uow, ctx, changed)
 
 
-def _accepted(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> dict[str, object]:
+def _accepted(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> Accepted:
     worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
-    return {"public_id": mandate.public_id, "mandate": mandate.attributes(), "exposure": worst}
+    return Accepted(public_id=mandate.public_id, mandate=mandate.attributes(), exposure=worst)
 
 
 BAD_TERMS: Final = ("invalid_number", "not_found", "agent_not_accepting", "invalid_address")

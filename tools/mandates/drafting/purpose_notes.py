@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from pydantic import Field
 
 from domain.ledger.state.ledger_state import EMPTY
-from domain.mandates.clauses import Clause, clauses
+from domain.mandates.clauses import Clause
 from domain.mandates.mandate import DraftAttributes, Mandate
 from domain.mandates.markets import from_config
-from domain.mandates.notes.draft import Draft, parse_note
+from domain.mandates.notes.draft import Assumed, Draft, Unclear, Understood, parse_note
 from domain.mandates.targets import ShownTarget
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.rules.exposure import Exposure, exposure
 from domain.rules.snapshot import MandateSnapshot
+from storage.repositories.people import User
 from storage.unit_of_work import UnitOfWork
 from tools.context.approval_keeping import draft_keeps_approvals
-from tools.context.snapshot_loader import keeper_key
 from tools.dispatch.idempotency import owner_scope
 from tools.mandates.drafting.draft_fields import (
     NOTE_MAX,
     DraftTermsIn,
     TypedFields,
-    applied,
-    new_mandate,
+    clauses_now,
+    draft_of,
     payout,
 )
 from tools.mandates.drafting.drafts import BAD_TERMS, new_draft, owner_of
@@ -37,8 +37,8 @@ from tools.model.operation import (
     HEAVY,
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -97,7 +97,7 @@ class AssumedOut(ResponseModel):
 
     term: TermName
     value: str | int | FeeValue | list[ShownTarget] | None
-    why: str = Field(description="the service's own words")
+    why: str = Field(validation_alias="reason", description="the service's own words")
 
 
 class CouldBeOut(ResponseModel):
@@ -113,7 +113,7 @@ class UnclearOut(ResponseModel):
     """Words of which nothing was taken."""
 
     text: str = Field(description="the note's own words: the writer's, nobody has checked them")
-    why: str = Field(description="the service's own words")
+    why: str = Field(validation_alias="reason", description="the service's own words")
     could_be: list[CouldBeOut]
 
 
@@ -141,6 +141,9 @@ class DraftOut(ResponseModel):
     )
     saved: bool
     public_id: str | None
+
+
+Shown = TypeVar("Shown", bound=ResponseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,64 +211,49 @@ def _terms(request: Note, read: Draft) -> DraftTermsIn:
     return DraftTermsIn.model_validate(budget | {"purpose": request.note} | known)
 
 
-def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationResult:
+def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> HandlerResult[DraftOut]:
     """Answer with the draft of a note; store nothing unless an owner asks for it."""
     with _places_under_terms(ctx.request):
-        return _drafted(uow, ctx)
+        return HandlerResult(_drafted(uow, ctx), 201 if ctx.request.save else 200)
 
 
-def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> OperationResult:
-    read, caller = ctx.facts.read, ctx.caller
+def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> DraftOut:
+    read, caller, save = ctx.facts.read, ctx.caller, ctx.request.save
     terms, unclear = _terms(ctx.request, read), read.left_open
-    if ctx.request.save and caller.role == "nobody":
+    if save and caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs="an owner session, to save a draft"))
-    if ctx.request.save and caller.role != "owner":
+    if save and caller.role != "owner":
         raise Refused(refusal("forbidden", why="saving a draft needs an owner session"))
-    if ctx.request.save:
-        owner = owner_of(caller)
+    keeps_approvals = ctx.facts.vault_keeps_approvals
+    if save:
         mandate = new_draft(
-            uow,
-            ctx,
-            owner,
-            terms,
-            vault_keeps_approvals=ctx.facts.vault_keeps_approvals,
-            unclear_terms=unclear,
+            uow, ctx, owner_of(caller), terms, keeps_approvals, unclear_terms=unclear
         )
     else:
-        mandate, own = new_mandate(ctx, "", "", "", terms), caller.chain_id
-        mandate = applied(
-            uow,
-            ctx,
-            mandate,
-            terms,
-            vault_keeps_approvals=ctx.facts.vault_keeps_approvals,
-            own_chain=own,
-        )
+        owner = User("", "", caller.chain_id)
+        mandate = draft_of(uow, ctx, "", owner, terms, vault_keeps_approvals=keeps_approvals)
         mandate = replace(mandate, needs_review=read.needs_review, unclear_terms=unclear)
     at_risk = MandateSnapshot(mandate, EMPTY, ctx.now, ctx.config, ctx.switches)
-    raw = {
-        "draft": mandate.draft_attributes(),
-        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
-        "exposure": None if _MONEY_AT_RISK & set(unclear) else exposure(at_risk),
-        "understood": [
-            {"term": u.term, "value": _display_value(mandate, u.term, u.value), "text": u.text}
+    return DraftOut(
+        draft=mandate.draft_attributes(),
+        clauses=clauses_now(uow, ctx, mandate),
+        exposure=None if _MONEY_AT_RISK & set(unclear) else exposure(at_risk),
+        understood=[
+            _shown(UnderstoodOut, replace(u, value=_display_value(mandate, u.term, u.value)))
             for u in read.understood
         ],
-        "assumed": [{"term": a.term, "value": a.value, "why": a.reason} for a in read.assumed],
-        "unclear": [
-            {
-                "text": u.text,
-                "why": u.reason,
-                "could_be": [{"term": c.term, "value": c.value} for c in u.could_be],
-            }
-            for u in read.unclear
-        ],
-        "unrelated": [{"text": text} for text in read.unrelated],
-        "needs_review": read.needs_review,
-        "saved": ctx.request.save,
-        "public_id": mandate.public_id or None,
-    }
-    return OperationResult(201 if ctx.request.save else 200, raw)
+        assumed=[_shown(AssumedOut, a) for a in read.assumed],
+        unclear=[_shown(UnclearOut, u) for u in read.unclear],
+        unrelated=[UnrelatedOut(text=text) for text in read.unrelated],
+        needs_review=read.needs_review,
+        saved=save,
+        public_id=mandate.public_id or None,
+    )
+
+
+def _shown(model: type[Shown], value: Understood | Assumed | Unclear) -> Shown:
+    """What was read, as it is shown."""
+    return model.model_validate(value, from_attributes=True)
 
 
 def _display_value(mandate: Mandate, term: str, value: object) -> object:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from domain.chain_facts import SignerCheck
-from domain.ledger.events import payloads
-from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
-from domain.ledger.events.payload_codec import written
-from domain.mandates.clauses import Clause, clauses
+from domain.ledger.events.event import LedgerKind, Reporter
+from domain.ledger.events.payloads import TermsSigned
+from domain.mandates.clauses import Clause
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import (
     MAX_PAYOUT_BPS,
@@ -29,22 +29,22 @@ from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import load_mandate, visible_mandate
+from tools.context.access import load_mandate, visible_mandate, wrong_status
 from tools.context.approval_keeping import (
     approval_keeping_if_readable,
     vault_keeps_approvals,
     with_approval_keeping,
 )
-from tools.context.snapshot_loader import keeper_key, load_snapshot, require_chain
+from tools.context.ledger_rows import append_row
+from tools.context.snapshot_loader import load_snapshot, require_chain
 from tools.keeper.vault_attachment import attach_known
-from tools.mandates.drafting.draft_fields import address_on_file
+from tools.mandates.drafting.draft_fields import address_on_file, clauses_now
 from tools.model.fields import OneMandate, Signature
 from tools.model.operation import (
     AnyContext,
     Caller,
     Deps,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -100,8 +100,8 @@ class MandateOnly(ResponseModel):
     terms_status: TermsStatus | None = None
 
 
-def terms_of(chain: Chain, mandate: Mandate) -> tuple[dict[str, Any], str]:
-    """(typed data, digest) of a draft whose frame is fixed."""
+def terms_of(chain: Chain, mandate: Mandate) -> tuple[Mapping[str, str], dict[str, object], str]:
+    """(message, typed data, digest) of a draft whose frame is fixed."""
     if mandate.frame is None:
         raise ValueError("the frame is not fixed")
     raw = message(
@@ -111,7 +111,7 @@ def terms_of(chain: Chain, mandate: Mandate) -> tuple[dict[str, Any], str]:
         chain.guard_hash(mandate.allowed_targets),
     )
     data = typed_data(raw, "2", mandate.chain_id, chain.factory or OPEN_AGENT)
-    return data, chain.digest(data)
+    return raw, data, chain.digest(data)
 
 
 def stale(mandate: Mandate, now: datetime) -> bool:
@@ -136,50 +136,45 @@ async def _vault_keeps_approvals(deps: Deps, mandate: Mandate) -> bool | None:
     return await vault_keeps_approvals(deps, mandate)
 
 
-def read_terms(uow: UnitOfWork, ctx: RequestContext[OneMandate, bool | None]) -> OperationResult:
+def read_terms(uow: UnitOfWork, ctx: RequestContext[OneMandate, bool | None]) -> TermsOut:
     """The typed data; the same until the draft is changed or 24 hours have passed (contract 4)."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     mandate = with_approval_keeping(uow, mandate, ctx.facts)
     chain = require_chain(ctx, mandate)
     if mandate.signed is not None:
+        signed = mandate.signed
         data = typed_data(
-            mandate.signed.message,
-            mandate.signed.version,
-            mandate.signed.chain_id,
-            mandate.signed.verifying_contract,
+            signed.message, signed.version, signed.chain_id, signed.verifying_contract
         )
-        return OperationResult(
-            200, _terms_body(uow, ctx, mandate, data, chain.digest(data), mandate.signed.version)
-        )
+        return _show_terms(uow, ctx, mandate, data, chain.digest(data), signed.version)
     status_after(mandate, LifecycleAction.SIGN)
     _clear(mandate)
-    on_file = address_on_file(uow, ctx, mandate)
+    on_file = address_on_file(uow, ctx, mandate.agent_id, mandate.chain_id)
     fresh = replace(mandate, agent_address=on_file)
     _signable(fresh, chain, ctx.caller.chain_id)
     # Terms name the agent's wallet: another one on file makes them other terms.
     if stale(mandate, ctx.now) or on_file != mandate.agent_address:
         mandate = replace(fresh, frame=fixed_frame(fresh, ctx.ids.nonce256(), ctx.now))
         uow.mandates.save(mandate)
-    data, digest = terms_of(chain, mandate)
-    return OperationResult(200, _terms_body(uow, ctx, mandate, data, digest, "2"))
+    _, data, digest = terms_of(chain, mandate)
+    return _show_terms(uow, ctx, mandate, data, digest, "2")
 
 
-def _terms_body(
+def _show_terms(
     uow: UnitOfWork,
     ctx: AnyContext,
     mandate: Mandate,
-    data: Any,
+    data: Mapping[str, object],
     digest: str,
-    version: str,
-) -> dict[str, Any]:
-    worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
-    return {
-        "typed_data": data,
-        "digest": digest,
-        "clauses": clauses(mandate, ctx.switches, keeper_key=keeper_key(uow, ctx, mandate)),
-        "terms_version": version,
-        "exposure": worst,
-    }
+    version: Version,
+) -> TermsOut:
+    return TermsOut(
+        typed_data=TypedData.model_validate(data),
+        digest=digest,
+        clauses=clauses_now(uow, ctx, mandate),
+        terms_version=version,
+        exposure=exposure(load_snapshot(uow, ctx, mandate, events=0)),
+    )
 
 
 def _clear(mandate: Mandate) -> None:
@@ -194,19 +189,11 @@ def _signable(mandate: Mandate, chain: Chain, own_chain: int | None) -> None:
     """
     faults: list[tuple[str, str]] = []
     if own_chain not in (None, mandate.chain_id):
-        faults.append(
-            (
-                "chain_id",
-                f"you sign by a contract on chain {own_chain}, whose word counts there alone",
-            )
-        )
+        why = f"you sign by a contract on chain {own_chain}, whose word counts there alone"
+        faults.append(("chain_id", why))
     if mandate.agent_id is not None and mandate.agent_address is None:
-        faults.append(
-            (
-                "agent_id",
-                f"the agent has no address on chain {mandate.chain_id}: POST its deposit-address",
-            )
-        )
+        why = f"the agent has no address on chain {mandate.chain_id}: POST its deposit-address"
+        faults.append(("agent_id", why))
     if mandate.agent_id is None and not mandate.open_board:
         faults.append(("agent_id", "name an agent, or put the mandate on the open board"))
     if chain.factory is not None and mandate.payout_bps > MAX_PAYOUT_BPS:
@@ -230,32 +217,31 @@ async def check_sign(deps: Deps, caller: Caller, request: SignTermsIn) -> SignFa
     chain = deps.chains.get(mandate.chain_id)
     if mandate.frame is None or mandate.status is not Status.DRAFT:
         return SignFacts("", None)
-    _, digest = terms_of(chain, mandate)
+    *_, digest = terms_of(chain, mandate)
     proof = await chain.check_signature(digest, request.signature, mandate.owner_address)
     return SignFacts(digest, proof, await _vault_keeps_approvals(deps, mandate))
 
 
-def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> OperationResult:
+def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> MandateOnly:
     """Store the owner's signature; the draft becomes signed."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     chain = require_chain(ctx, mandate)
-    same = (
-        mandate.signed is not None
-        and mandate.signed.signature.lower() == ctx.request.signature.lower()
-    )
+    signature, signed = ctx.request.signature.lower(), mandate.signed
+    same = signed is not None and signed.signature.lower() == signature
     if same and mandate.status is not Status.CANCELLED:
-        return OperationResult(200, {"mandate": mandate.attributes()})
+        return MandateOnly(mandate=mandate.attributes())
     if mandate.status is not Status.DRAFT:
         raise Refused(refusal("mandate_signed", status=mandate.status.value))
     status = status_after(mandate, LifecycleAction.SIGN)
     _clear(mandate)
     if mandate.frame is None or stale(mandate, ctx.now):
         raise Refused(refusal("terms_expired"))
-    if address_on_file(uow, ctx, mandate) != mandate.agent_address:
+    on_file = address_on_file(uow, ctx, mandate.agent_id, mandate.chain_id)
+    if on_file != mandate.agent_address:
         why = "The agent's wallet changed since the terms were asked for; ask for them again."
         raise Refused(refusal("conflict", why=why))
     _signable(mandate, chain, ctx.caller.chain_id)
-    data, digest = terms_of(chain, mandate)
+    values, _, digest = terms_of(chain, mandate)
     if ctx.facts.digest != digest:
         why = "The terms were changed while the signature was being checked."
         raise Refused(refusal("conflict", why=why))
@@ -263,36 +249,28 @@ def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> Operat
     if proof is None:
         why = "it is not this wallet's over these terms"
         raise Refused(refusal("invalid_signature", signer=mandate.owner_address, why=why))
-    signed = SignedTerms(
-        "2",
-        data["message"],
-        mandate.chain_id,
-        data["domain"]["verifyingContract"],
-        ctx.request.signature.lower(),
-        proof.signer_type,
-        proof.block,
-    )
-    ends = datetime.fromtimestamp(mandate.frame.ends_at, UTC)
     mandate = replace(
         mandate,
         status=status,
-        signed=signed,
+        signed=SignedTerms(
+            "2",
+            values,
+            mandate.chain_id,
+            chain.factory or OPEN_AGENT,
+            signature,
+            proof.signer_type,
+            proof.block,
+        ),
         signed_at=ctx.now,
-        ends_at=ends,
+        ends_at=datetime.fromtimestamp(mandate.frame.ends_at, UTC),
         approvals_on_chain=ctx.facts.vault_keeps_approvals,
     )
     uow.mandates.save(mandate)
-    row = NewEvent(
-        kind=LedgerKind.SIGNED,
-        reported_by=Reporter.OWNER,
-        occurred_at=ctx.now,
-        chain_id=mandate.chain_id,
-        payload=written(payloads.TermsSigned(digest=digest, signer_type=proof.signer_type)),
-    )
-    uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
+    payload = TermsSigned(digest=digest, signer_type=proof.signer_type)
+    append_row(uow, ctx, mandate, LedgerKind.SIGNED, Reporter.OWNER, payload)
     # Somebody who was given the signature may have made the vault already.
     mandate = attach_known(uow, ctx.now, ctx.chains, mandate, digest)
-    return OperationResult(200, {"mandate": mandate.attributes()})
+    return MandateOnly(mandate=mandate.attributes())
 
 
 def signed_terms(mandate: Mandate, action: str) -> SignedTerms:
@@ -301,7 +279,7 @@ def signed_terms(mandate: Mandate, action: str) -> SignedTerms:
     Errors: `wrong_status` before it is signed.
     """
     if mandate.signed is None:
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+        raise wrong_status(mandate, action)
     return mandate.signed
 
 

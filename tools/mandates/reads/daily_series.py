@@ -23,7 +23,6 @@ from tools.model.fields import OneMandate
 from tools.model.operation import (
     Caller,
     Deps,
-    HandlerResult,
     Operation,
     RequestContext,
     ResponseModel,
@@ -47,7 +46,7 @@ async def gather_vault(deps: Deps, caller: Caller, request: OneMandate) -> Gathe
     return GatheredFacts(vault=await vault_or_last_known(chain_or_none(deps, mandate), mandate))
 
 
-def read(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> HandlerResult:
+def read(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> SeriesOut:
     """The series; it costs the same at row 10 and at row 100,000."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
@@ -55,13 +54,11 @@ def read(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> Han
     now = rolled(uow, mandate)
     days = full_days(now.days[d] for d in sorted(now.days)[-DAYS_SHOWN:])
     points = series(snapshot, days, is_complete=not now.gap)
-    return HandlerResult(
-        SeriesOut(
-            points=list(points),
-            day_cap=mandate.daily_cap,
-            as_of=chain.block.at if chain else ctx.now,
-            complete=not now.gap,
-        )
+    return SeriesOut(
+        points=list(points),
+        day_cap=mandate.daily_cap,
+        as_of=chain.block.at if chain else ctx.now,
+        complete=not now.gap,
     )
 
 

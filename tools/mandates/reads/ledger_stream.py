@@ -11,7 +11,7 @@ from domain.refusals import Refused, invalid, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import visible_mandate
 from tools.model.fields import OneMandate
-from tools.model.operation import HandlerResult, Operation, RequestContext, ResponseModel
+from tools.model.operation import Operation, RequestContext, ResponseModel
 
 _ID: Final = re.compile(r"(0|[1-9][0-9]{0,17})\.([0-9a-f]{0,16})")
 
@@ -40,7 +40,7 @@ class StreamStart(ResponseModel):
     id: str
 
 
-def begin(uow: UnitOfWork, ctx: RequestContext[StreamIn, None]) -> HandlerResult:
+def begin(uow: UnitOfWork, ctx: RequestContext[StreamIn, None]) -> StreamStart:
     """Look the row up that is named, or the newest."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.request.last_event_id is None:
@@ -55,7 +55,7 @@ def begin(uow: UnitOfWork, ctx: RequestContext[StreamIn, None]) -> HandlerResult
         if stored is None or row_id(seq, stored) != start:
             why = "The row of this id is not in the record: read the ledger anew."
             raise Refused(refusal("conflict", why=why))
-    return HandlerResult(StreamStart(public_id=mandate.public_id, seq=seq, id=start))
+    return StreamStart(public_id=mandate.public_id, seq=seq, id=start)
 
 
 OPERATIONS: Final = (

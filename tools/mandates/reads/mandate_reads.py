@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, Literal
@@ -39,16 +40,21 @@ from tools.model.fields import Cursor, Limit, OneMandate, Page
 from tools.model.operation import (
     Caller,
     Deps,
-    HandlerResult,
     Operation,
-    OperationResult,
     RenderedResult,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
 from tools.model.serialization import to_json
-from tools.model.truncation import LONG_PAGE_BYTES, PAGE_BYTES, rows_within, sections_within
+from tools.model.truncation import (
+    LONG_PAGE_BYTES,
+    PAGE_BYTES,
+    bounded_page,
+    page_of,
+    rows_within,
+    sections_within,
+)
 
 MANDATES_A_TURN: Final = 25
 
@@ -169,7 +175,9 @@ class StepPage(Page[Step]):
     """A page of the record."""
 
 
-async def list_mandates(deps: Deps, caller: Caller, request: MandateListIn) -> OperationResult:
+async def list_mandates(
+    deps: Deps, caller: Caller, request: MandateListIn
+) -> RenderedResult[MandatePage]:
     """Mandates you own, or those assigned to your key, newest first; read a few at a time, because
     200 at once would block the loop.
     """
@@ -182,10 +190,8 @@ async def list_mandates(deps: Deps, caller: Caller, request: MandateListIn) -> O
         summaries += await store.read(partial(_summaries, deps, caller, request, now, some))
         await anyio.lowlevel.checkpoint()
     # What an agent lists strangers have written, who only had to name it.
-    limit = PAGE_BYTES if caller.role == "agent" else LONG_PAGE_BYTES
-    rows = list(rows_within(summaries, limit))
-    more = cursor_after_mandate(listed[len(rows) - 1]) if len(listed) > len(rows) else None
-    return OperationResult(200, {"items": rows, "next_cursor": more})
+    max_bytes = PAGE_BYTES if caller.role == "agent" else LONG_PAGE_BYTES
+    return bounded_page(listed, summaries, cursor_after_mandate, max_bytes)
 
 
 def _listed(caller: Caller, a: MandateListIn, uow: UnitOfWork) -> list[Mandate]:
@@ -216,7 +222,9 @@ async def gather_parts(deps: Deps, caller: Caller, request: MandateIn) -> Gather
     return await gather_mandate(deps, caller, request, signed=SIGNED in request.requested_parts())
 
 
-def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts]) -> RenderedResult:
+def read_mandate(
+    uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts]
+) -> RenderedResult[MandateRead]:
     """Read one mandate whole; costs the same at row 10 and at row 100,000."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.transport == "mcp" and ctx.request.parts is None:
@@ -228,21 +236,19 @@ def read_mandate(uow: UnitOfWork, ctx: RequestContext[MandateIn, GatheredFacts])
     return RenderedResult({name: _part(snapshot, name) for name in PARTS if name in names})
 
 
-def read_limits(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> HandlerResult:
+def read_limits(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> LimitsRead:
     """Read the remaining limits."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     chain = snapshot.chain if snapshot.chain is not None and snapshot.chain.exists else None
-    return HandlerResult(
-        LimitsRead(
-            status=display_status(snapshot),
-            paused=snapshot.mandate.paused,
-            limits=limits_now(snapshot),
-            pending_claims=pending_claims(snapshot),
-            as_of_block=chain.block.number if chain else None,
-            as_of=chain.block.at if chain else ctx.now,
-            age_s=age_s(snapshot),
-        )
+    return LimitsRead(
+        status=display_status(snapshot),
+        paused=snapshot.mandate.paused,
+        limits=limits_now(snapshot),
+        pending_claims=pending_claims(snapshot),
+        as_of_block=chain.block.number if chain else None,
+        as_of=chain.block.at if chain else ctx.now,
+        age_s=age_s(snapshot),
     )
 
 
@@ -269,15 +275,13 @@ def full_read_set(request: MandateIn, now: datetime) -> ReadSet:
     return ReadSet(now=now, mandates=(request.public_id,), shows_rows=True)
 
 
-async def read_events(deps: Deps, caller: Caller, request: PageIn) -> OperationResult:
+async def read_events(deps: Deps, caller: Caller, request: PageIn) -> RenderedResult[EventPage]:
     """The whole ledger, newest first, paged; each row out of what is kept."""
     page, _, more = await _rows(deps, caller, request)
-    return OperationResult(
-        200, {"items": await map_cooperatively(page, KEPT.row), "next_cursor": more}
-    )
+    return RenderedResult({"items": await map_cooperatively(page, KEPT.row), "next_cursor": more})
 
 
-async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> OperationResult:
+async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> RenderedResult[StepPage]:
     """The whole record, newest first, paged, each step out of what is kept; the instruction closes
     the last page.
     """
@@ -285,9 +289,7 @@ async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> OperationRe
     steps = grouped(await map_cooperatively(each_step(page, KEPT.step_of), _unchanged))
     if more is None:
         steps = [*steps, instruction(mandate)]
-    return OperationResult(
-        200, {"items": await map_cooperatively(steps, KEPT.step), "next_cursor": more}
-    )
+    return RenderedResult({"items": await map_cooperatively(steps, KEPT.step), "next_cursor": more})
 
 
 def _unchanged(step: Step) -> Step:
@@ -296,7 +298,7 @@ def _unchanged(step: Step) -> Step:
 
 async def _rows(
     deps: Deps, caller: Caller, request: PageIn
-) -> tuple[list[Event], Mandate, str | None]:
+) -> tuple[Sequence[Event], Mandate, str | None]:
     """A page of rows, newest first, its mandate, and the cursor behind it."""
     start = keys_of(request.cursor, (int,))[0] if request.cursor else None
 
@@ -309,8 +311,8 @@ async def _rows(
     mandate = await load_mandate(deps, caller, request.public_id)
     events = await read_cooperatively(read, request.limit + 1)
     rows = await map_cooperatively(events[: request.limit], KEPT.row)
-    page = events[: sum(1 for _ in rows_within(rows, LONG_PAGE_BYTES))]
-    more = cursor_of(page[-1].seq) if len(events) > len(page) else None
+    fits = sum(1 for _ in rows_within(rows, LONG_PAGE_BYTES))
+    page, more = page_of(events, fits, lambda event: cursor_of(event.seq))
     return page, mandate, more
 
 

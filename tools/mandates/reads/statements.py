@@ -39,10 +39,10 @@ from tools.model.operation import (
     Deps,
     Operation,
     RenderedResult,
-    RequestContext,
     RequestModel,
 )
 from tools.model.serialization import to_json
+from tools.model.truncation import page_of
 
 WEEK_FIELD: Final[Any] = Field(
     default=None, max_length=8, description="YYYY-Www in UTC; default: the last full week"
@@ -84,8 +84,9 @@ def _period(name: str | None, now: datetime) -> Week:
     return week(name) if name else last_full_week(now)
 
 
-async def walk_one(deps: Deps, caller: Caller, request: StatementIn) -> RenderedResult:
-    """Each end of the week, its rows, its steps: a turn each, and the long lists some a turn.
+async def read_week(deps: Deps, caller: Caller, request: StatementIn) -> RenderedResult[Statement]:
+    """One mandate's week. Each end of it, its rows and its steps have a turn each, the long lists
+    several.
 
     A row belongs to the week in which it happened, whenever it was read.
     """
@@ -106,8 +107,7 @@ async def walk_one(deps: Deps, caller: Caller, request: StatementIn) -> Rendered
     after_ = await deps.store.read(lambda uow: uow.ledger.state_before(of, period.end))
     await anyio.lowlevel.checkpoint()
     rows = await read_cooperatively(read, request.limit + 1)
-    page = rows[: request.limit]
-    more = cursor_of(micros(page[-1].occurred_at), page[-1].seq) if len(rows) > len(page) else None
+    page, more = page_of(rows, request.limit, lambda e: cursor_of(micros(e.occurred_at), e.seq))
     steps = grouped(await map_cooperatively(each_step(page[::-1], KEPT.step_of), _unchanged))
     result = statement(StatementInput(mandate, period, before, after_, page[::-1]), more, steps=())
     body = to_json(result, Statement) | {"steps": await map_cooperatively(steps, KEPT.step)}
@@ -118,15 +118,11 @@ def _unchanged(step: Step) -> Step:
     return step
 
 
-def show_statement(
-    uow: UnitOfWork, ctx: RequestContext[StatementIn, RenderedResult]
-) -> RenderedResult:
-    """One mandate's week."""
-    return ctx.facts
-
-
-async def list_statements(deps: Deps, caller: Caller, request: AllIn) -> RenderedResult:
-    """Go over all mandates, a few at a time, so that the longest list does not block the loop.
+async def list_statements(
+    deps: Deps, caller: Caller, request: AllIn
+) -> RenderedResult[StatementOfAll]:
+    """The week across all non-draft mandates, a few a turn, so that the longest list does not block
+    the loop.
 
     Every mandate's figures are of one snapshot; those of different mandates need not be.
     """
@@ -143,8 +139,7 @@ async def list_statements(deps: Deps, caller: Caller, request: AllIn) -> Rendere
             break
         at = cursor_after_mandate(some[-1].mandate)
         await anyio.lowlevel.checkpoint()
-    page = spans[: request.limit]
-    more = cursor_after_mandate(page[-1].mandate) if len(spans) > len(page) else None
+    page, more = page_of(spans, request.limit, lambda s: cursor_after_mandate(s.mandate))
     head = statement_of_all((), period, sums if request.cursor is None else None, more)
     weeks = await map_cooperatively(
         page, lambda s: to_json(mandate_week(s), MandateWeek), MANDATES_A_TURN
@@ -155,11 +150,6 @@ async def list_statements(deps: Deps, caller: Caller, request: AllIn) -> Rendere
 def _next_chunk(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> list[StatementInput]:
     mandates = uow.mandates.non_draft_of_owner(owner, after=at, limit=MANDATES_A_TURN)
     return [_span(uow, m, period) for m in mandates]
-
-
-def every(uow: UnitOfWork, ctx: RequestContext[AllIn, RenderedResult]) -> RenderedResult:
-    """The week across all non-draft mandates."""
-    return ctx.facts
 
 
 OPERATIONS: Final = (
@@ -173,8 +163,7 @@ OPERATIONS: Final = (
         request_model=StatementIn,
         response_model=Statement,
         weight=HEAVY,
-        gather=walk_one,
-        handler=show_statement,
+        pass_through=read_week,
         family="statements",
         refusals=("not_found",),
     ),
@@ -186,9 +175,8 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/me/statement"),
         request_model=AllIn,
         response_model=StatementOfAll,
-        gather=list_statements,
+        pass_through=list_statements,
         weight=HEAVY,
-        handler=every,
         family="statements",
     ),
 )

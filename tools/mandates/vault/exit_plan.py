@@ -16,14 +16,14 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import visible_mandate
 from tools.context.snapshot_loader import GatheredFacts, load_snapshot, require_chain
 from tools.mandates.vault.simulated_calls import (
-    call_body,
+    call_parts,
     gather_simulated,
     owner_call,
     owner_call_factory,
-    vault_of,
+    require_vault,
 )
 from tools.model.fields import OneMandate
-from tools.model.operation import HandlerResult, Operation, RequestContext, ResponseModel
+from tools.model.operation import Operation, RequestContext, ResponseModel
 from tools.model.shared_models import ExplainedCall, Simulated
 
 StepName = Literal["stop", "unwind", "settle", "withdraw"]
@@ -58,17 +58,15 @@ class PlanOut(ResponseModel):
     est: Literal[True]
 
 
-def close_all_plan(
-    uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]
-) -> HandlerResult:
+def close_all_plan(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> PlanOut:
     """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault = vault_of(mandate, "closing everything")
+    require_vault(mandate, "closing everything")
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     chain, state, at = require_chain(ctx, mandate), snapshot.chain, valuation(snapshot)
     steps: list[PlanStep] = []
     if state is None or not state.stopped:
-        stop = owner_call(chain, mandate, vault, "stop")
+        stop = owner_call(chain, mandate, "stop")
         why = "Stop the vault and revoke the agent."
         steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
     steps += [
@@ -77,26 +75,24 @@ def close_all_plan(
         if position.value > 0
     ]
     if state is None or not state.settled:
-        settle = owner_call(chain, mandate, vault, "settle")
+        settle = owner_call(chain, mandate, "settle")
         steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))
-    withdraw = owner_call(chain, mandate, vault, "withdrawAll")
+    withdraw = owner_call(chain, mandate, "withdrawAll")
     steps.append(_sent(chain, "withdraw", "Take everything out.", withdraw))
     out = leaving(snapshot, at)
-    return HandlerResult(
-        PlanOut(
-            steps=[s.model_copy(update={"n": n}) for n, s in enumerate(steps, start=1)],
-            exit_cost_est=out.exit_cost,
-            leave_now_est=out.after_fee,
-            est=True,
-        )
+    return PlanOut(
+        steps=[s.model_copy(update={"n": n}) for n, s in enumerate(steps, start=1)],
+        exit_cost_est=out.exit_cost,
+        leave_now_est=out.after_fee,
+        est=True,
     )
 
 
 def _sent(
-    chain: Chain, step: StepName, text: str, call: Call, tried: Simulation | None = None
+    chain: Chain, step: StepName, text: str, call: Call | None, tried: Simulation | None = None
 ) -> PlanStep:
     """A step that is a transaction of the owner's."""
-    return PlanStep(n=0, step=step, text=text, **call_body(chain, call, tried))
+    return PlanStep(n=0, step=step, text=text, **call_parts(chain, call, tried))
 
 
 def _exit(snapshot: MandateSnapshot, key: str, valued: ValuedPosition) -> PlanStep:

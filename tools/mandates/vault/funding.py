@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Final, Literal
 
 from pydantic import Field
@@ -13,30 +13,29 @@ from domain.mandates.mandate import Mandate, Status
 from domain.money import ZERO, Usdc
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
 from domain.wire_fields import described
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import load_mandate, visible_mandate
+from tools.context.access import load_mandate, visible_mandate, wrong_status
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
-    gather_mandate,
+    gather_facts,
     require_chain,
     simulation_if_readable,
 )
 from tools.mandates.vault.gas_sponsorship import Capabilities, capabilities
-from tools.mandates.vault.simulated_calls import call_body, owner_call
+from tools.mandates.vault.simulated_calls import call_parts, ended, require_vault
 from tools.model.fields import OneMandate
 from tools.model.operation import (
     Caller,
     Deps,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
-from tools.model.shared_models import ExplainedCall, Simulated
+from tools.model.shared_models import ExplainedCall, Simulated, simulated
 
+FundStep = Literal["approve", "deposit"]
 YOUNG: Final = "The vault is new and the chain may still take it back: wait till it is deep. "
 
 
@@ -60,7 +59,7 @@ class BestWay(ResponseModel):
 class FundCall(Call):
     """One of the two calls that put money in, in their order."""
 
-    step: Literal["approve", "deposit"] = "approve"
+    step: FundStep = "approve"
     decoded: ExplainedCall | None = None
     simulation: Simulated | None = field(
         default=None,
@@ -104,72 +103,54 @@ def provisional(uow: UnitOfWork, chain: Chain, mandate: Mandate, vault: VaultSta
 class FundFacts(GatheredFacts):
     """Also what each call would do, and what the owner has; empty where it could not be asked."""
 
-    tried: Mapping[str, Simulation] = field(default_factory=dict)
+    tried: Mapping[str, Simulation | None] = field(default_factory=dict)
     in_wallet: Usdc | None = None
 
 
-def _pair(
-    chain: Chain, mandate: Mandate, vault: str, amount: Usdc
-) -> tuple[tuple[Literal["approve", "deposit"], Call], ...]:
-    """The two calls, in the order in which they are sent."""
-    approve = replace(chain.approve_call(vault, amount), sender=mandate.owner_address)
-    return ("approve", approve), ("deposit", owner_call(chain, mandate, vault, "deposit", amount))
+def _pair(chain: Chain, mandate: Mandate, vault: str, amount: Usdc | None) -> dict[FundStep, Call]:
+    """The two calls of an amount, in the order in which they are sent; none without one."""
+    if amount is None or amount <= ZERO:
+        return {}
+    sender = mandate.owner_address
+    return {
+        "approve": replace(chain.approve_call(vault, amount), sender=sender),
+        "deposit": replace(chain.vault_call(vault, "deposit", amount), sender=sender),
+    }
+
+
+def _sync(chain: Chain, mandate: Mandate, vault: str) -> Call:
+    """The call that books a plain transfer."""
+    return replace(chain.vault_call(vault, "sync"), sender=mandate.owner_address)
 
 
 async def gather_fund(deps: Deps, caller: Caller, request: FundIn) -> FundFacts:
     """Read the vault and the owner's USDC, and try the calls."""
-    facts = (await gather_mandate(deps, caller, request)).now
-    known = FundFacts(vault=facts.vault)
     mandate = await load_mandate(deps, caller, request.public_id)
-    chain = chain_or_none(deps, mandate)
-    if chain is None or facts.vault is None or chain.usdc is None or mandate.vault_address is None:
+    chain, vault = chain_or_none(deps, mandate), mandate.vault_address
+    known = FundFacts(vault=(await gather_facts(deps, mandate)).now.vault)
+    if chain is None or known.vault is None or chain.usdc is None or vault is None:
         return known
-    calls: dict[str, Call] = {"sync": owner_call(chain, mandate, mandate.vault_address, "sync")}
-    if request.amount is not None and request.amount > ZERO:
-        calls |= dict(_pair(chain, mandate, mandate.vault_address, request.amount))
     try:
         with chain.short_deadline():
             reserved = (await chain.usdc_balances([mandate.owner_address]))[mandate.owner_address]
     except Refused:
         return known
-    tried = {n: await simulation_if_readable(chain, call) for n, call in calls.items()}
-    return replace(
-        known, in_wallet=reserved, tried={n: t for n, t in tried.items() if t is not None}
-    )
+    sync, pair = _sync(chain, mandate, vault), _pair(chain, mandate, vault, request.amount)
+    calls: list[tuple[str, Call]] = [("sync", sync), *pair.items()]
+    tried = {name: await simulation_if_readable(chain, call) for name, call in calls}
+    return replace(known, in_wallet=reserved, tried=tried)
 
 
-def _fund_call(
-    chain: Chain, step: Literal["approve", "deposit"], call: Call, tried: Simulation | None
-) -> FundCall:
-    # Before its approval is mined a deposit fails for that alone, which says nothing of it.
-    waits = step == "deposit" and tried is not None and not tried.ok
-    body = call_body(chain, call, None if waits else tried)
-    return FundCall(
-        call.chain_id,
-        call.to,
-        call.data,
-        call.value,
-        call.sender,
-        step=step,
-        decoded=body["decoded"],
-        simulation=body["simulation"],
-    )
-
-
-def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationResult:
+def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> FundOut:
     """The deposit address, the best way in, and the two calls for an amount."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     chain, vault = require_chain(ctx, mandate), ctx.facts.vault
+    address = require_vault(mandate, "funding it")
     closed = vault is not None and (vault.stopped or vault.settled)
-    if (
-        mandate.vault_address is None
-        or mandate.status not in (Status.SIGNED, Status.WORKING)
-        or closed
-    ):
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action="funding it"))
+    if mandate.status not in (Status.SIGNED, Status.WORKING) or closed:
+        raise wrong_status(mandate, "funding it")
     if mandate.ended(max(ctx.now, vault.block.at) if vault is not None else ctx.now):
-        ends_at = timestamp(mandate.ends_at) if mandate.ends_at else None
-        raise Refused(refusal("mandate_ended", ends_at=ends_at))
+        raise ended(mandate)
     if chain.usdc is None:
         raise Refused(refusal("not_configured", what=f"USDC of chain {mandate.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.
@@ -177,44 +158,44 @@ def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> OperationRe
     booked = max(deposited, vault.total_deposited if vault is not None else ZERO)
     room = max(ZERO, mandate.budget_usdc - booked)
     amount = ctx.request.amount
-    calls: list[FundCall] = []
-    if amount is not None:
-        if amount <= ZERO:
-            raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
-        if amount > room:
-            raise Refused(
-                refusal(
-                    "over_budget", attempted=amount, allowed=room, remaining={"budget": str(room)}
-                )
-            )
-        pair = _pair(chain, mandate, mandate.vault_address, amount)
-        calls = [_fund_call(chain, step, call, ctx.facts.tried.get(step)) for step, call in pair]
-    young = provisional(uow, chain, mandate, vault)
-    sync = call_body(
-        chain,
-        owner_call(chain, mandate, mandate.vault_address, "sync"),
-        ctx.facts.tried.get("sync"),
+    if amount is not None and amount <= ZERO:
+        raise Refused(refusal("invalid_number", value=str(amount), why="it is not above 0"))
+    if amount is not None and amount > room:
+        left = {"budget": str(room)}
+        raise Refused(refusal("over_budget", attempted=amount, allowed=room, remaining=left))
+    pair, tried = _pair(chain, mandate, address, amount), ctx.facts.tried
+    young, sync = provisional(uow, chain, mandate, vault), _sync(chain, mandate, address)
+    return FundOut(
+        vault_address=address,
+        provisional=young,
+        chain_id=mandate.chain_id,
+        usdc=chain.usdc,
+        room=room,
+        in_wallet=ctx.facts.in_wallet,
+        best_way=BestWay(
+            way="deposit",
+            text=(YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
+            "reaches the vault by a plain transfer is booked by sync().",
+            sync_call=sync,
+            decoded=ExplainedCall.of(chain.explain_call(sync.data)),
+            simulation=simulated(tried.get("sync")),
+        ),
+        calls=[_fund_call(chain, step, call, tried.get(step)) for step, call in pair.items()],
+        amount=amount,
+        capabilities=capabilities(ctx, chain),
     )
-    best = {
-        "way": "deposit",
-        "text": (YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
-        "reaches the vault by a plain transfer is booked by sync().",
-        "sync_call": sync.pop("call"),
-        **sync,
-    }
-    body = {
-        "vault_address": mandate.vault_address,
-        "provisional": young,
-        "chain_id": mandate.chain_id,
-        "usdc": chain.usdc,
-        "room": room,
-        "in_wallet": ctx.facts.in_wallet,
-        "best_way": best,
-        "calls": calls,
-        "amount": amount,
-        "capabilities": capabilities(ctx, chain),
-    }
-    return OperationResult(200, body)
+
+
+def _fund_call(chain: Chain, step: FundStep, call: Call, tried: Simulation | None) -> FundCall:
+    # Before its approval is mined a deposit fails for that alone, which says nothing of it.
+    waits = step == "deposit" and tried is not None and not tried.ok
+    parts = call_parts(chain, call, None if waits else tried)
+    return FundCall(
+        **{f.name: getattr(call, f.name) for f in fields(call)},
+        step=step,
+        decoded=parts["decoded"],
+        simulation=parts["simulation"],
+    )
 
 
 OPERATIONS: Final = (

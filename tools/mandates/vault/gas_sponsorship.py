@@ -4,6 +4,7 @@ paymaster.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -21,7 +22,6 @@ from tools.model.operation import (
     Deps,
     ExternalEffect,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -64,19 +64,15 @@ def allowed(uow: UnitOfWork, ctx: RequestContext[Sponsor, None]) -> Sponsor:
     """
     request, chain = ctx.request, ctx.chains.get(ctx.request.chain_id)
     if not ctx.switches.gas_sponsorship or not chain.sponsors:
-        raise Refused(
-            refusal("not_configured", what=f"gas sponsorship on chain {request.chain_id}")
-        )
-    op, entry_point, raw_chain_id = request.params[0], request.params[1], request.params[2]
-    if (
-        not isinstance(op, dict)
-        or not isinstance(op.get("callData"), str)
-        or len(op["callData"]) > 65_536
-    ):
+        what = f"gas sponsorship on chain {request.chain_id}"
+        raise Refused(refusal("not_configured", what=what))
+    op, entry_point, raw_chain_id = request.params[:3]
+    data = op.get("callData") if isinstance(op, dict) else None
+    if not isinstance(data, str) or len(data) > 65_536:
         raise invalid("params.0", "a user operation with callData")
     if not isinstance(entry_point, str) or raw_chain_id != hex(request.chain_id):
         raise invalid("params.2", "the chain id of the path, as 0x hex")
-    _only_ours(chain, set(uow.chainlog.vaults(request.chain_id)), op["callData"])
+    _only_ours(chain, set(uow.chainlog.vaults(request.chain_id)), data)
     return request
 
 
@@ -87,10 +83,13 @@ async def sponsor(deps: Deps, caller: Caller, request: Sponsor) -> JsonObject:
 
 
 def answer(
-    uow: UnitOfWork, ctx: RequestContext[Sponsor, None], request: Sponsor, result: dict[str, object]
-) -> OperationResult:
+    uow: UnitOfWork,
+    ctx: RequestContext[Sponsor, None],
+    request: Sponsor,
+    result: Mapping[str, object],
+) -> Sponsored:
     """The paymaster's answer as JSON-RPC."""
-    return OperationResult(200, {"jsonrpc": "2.0", "id": request.id, "result": result})
+    return Sponsored(jsonrpc="2.0", id=request.id, result=dict(result))
 
 
 def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
@@ -99,26 +98,18 @@ def _only_ours(chain: Chain, vaults: set[str], call_data: str) -> None:
     """
     calls = chain.inner_calls(call_data)
     if not calls or len(calls) > BATCH_MAX:
-        raise Refused(
-            refusal(
-                "target_not_allowed",
-                target="an account call of an unknown form",
-                selector=call_data[:10],
-                why=NOT_LISTED,
-            )
-        )
+        raise _not_listed("an account call of an unknown form", call_data[:10])
     for call in calls:
         selector = selector_of(call.data)
         ours = call.to == chain.factory or call.to.lower() in vaults
-        allowance = (
-            call.to == chain.usdc
-            and selector == APPROVE
-            and ("0x" + call.data[34:74]).lower() in vaults
-        )
+        approves = call.to == chain.usdc and selector == APPROVE
+        allowance = approves and ("0x" + call.data[34:74]).lower() in vaults
         if call.value or not (ours or allowance):
-            raise Refused(
-                refusal("target_not_allowed", target=call.to, selector=selector, why=NOT_LISTED)
-            )
+            raise _not_listed(call.to, selector)
+
+
+def _not_listed(target: str, selector: str) -> Refused:
+    return Refused(refusal("target_not_allowed", target=target, selector=selector, why=NOT_LISTED))
 
 
 class PaymasterService(ResponseModel):

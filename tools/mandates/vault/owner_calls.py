@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Final, TypeAlias
 
 from pydantic import Field
 
 from domain.chain_facts import Call, VaultState
-from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
-from domain.ledger.events.payload_codec import written
+from domain.ledger.events.event import LedgerKind, Reporter
 from domain.ledger.events.payloads import Stopped
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
@@ -20,8 +20,9 @@ from domain.rules.snapshot import MandateSnapshot, moment
 from domain.rules.withdrawal_payout import Pays, pays
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import agent_mandate, visible_mandate
+from tools.context.access import agent_mandate, visible_mandate, wrong_status
 from tools.context.approval_keeping import close_pending
+from tools.context.ledger_rows import append_row
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_if_named_here,
@@ -29,16 +30,34 @@ from tools.context.snapshot_loader import (
     require_chain,
 )
 from tools.mandates.vault.simulated_calls import (
-    call_body,
+    Makes,
+    call_parts,
+    ended,
     gather_simulated,
     owner_call,
     owner_call_factory,
-    vault_of,
+    require_vault,
 )
 from tools.model.fields import OneMandate
-from tools.model.operation import Operation, OperationResult, RequestContext, ResponseModel
+from tools.model.operation import Operation, RequestContext, ResponseModel
 from tools.model.serialization import wire
 from tools.model.shared_models import ExplainedCall, Simulated
+
+CallContext: TypeAlias = RequestContext[OneMandate, GatheredFacts]
+_STOP: Final = owner_call_factory("stop")
+_PAUSE: Final = owner_call_factory("revokeAgent")
+_RECORD: Final = owner_call_factory("record")
+_WITHDRAW: Final = owner_call_factory("withdrawAll")
+
+
+def _resume(chain: Chain, mandate: Mandate) -> Call | None:
+    agent = mandate.agent_address
+    return None if agent is None else owner_call(chain, mandate, "setAgent", agent)
+
+
+def _forfeit(chain: Chain, mandate: Mandate) -> Call | None:
+    call = _STOP(chain, mandate)
+    return None if call is None else replace(call, sender=mandate.agent_address)
 
 
 class VaultCallOut(ResponseModel):
@@ -76,10 +95,9 @@ class StopOut(ResponseModel):
     message: str
 
 
-def _open(snapshot: MandateSnapshot, action: str) -> None:
-    mandate = snapshot.mandate
-    if mandate.status not in (Status.SIGNED, Status.WORKING) or _over(mandate, snapshot.chain):
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+def _require_not_over(mandate: Mandate, vault: VaultState | None) -> None:
+    if _over(mandate, vault):
+        raise Refused(refusal("mandate_stopped"))
 
 
 def _over(mandate: Mandate, vault: VaultState | None) -> bool:
@@ -91,160 +109,133 @@ def _over(mandate: Mandate, vault: VaultState | None) -> bool:
     return mandate.status is Status.SETTLED
 
 
-def stop_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
-    """Calldata of `stop()`, which also revokes the agent."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault = vault_of(mandate, "stopping its vault")
-    if _over(mandate, ctx.facts.vault):
-        raise Refused(refusal("mandate_stopped"))
-    chain = require_chain(ctx, mandate)
-    call = call_body(chain, owner_call(chain, mandate, vault, "stop"), ctx.facts.simulation)
-    message = "Ends the agent's authority for good and revokes it."
-    return OperationResult(200, call | {"message": message})
+def _open(uow: UnitOfWork, ctx: CallContext, mandate: Mandate, action: str) -> MandateSnapshot:
+    """The snapshot of a mandate that is open.
 
-
-def pause_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
-    """Calldata of `revokeAgent()`."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault = vault_of(mandate, "pausing it")
-    _open(load_snapshot(uow, ctx, mandate, ctx.facts, events=0), "pausing it")
-    chain = require_chain(ctx, mandate)
-    call = call_body(chain, owner_call(chain, mandate, vault, "revokeAgent"), ctx.facts.simulation)
-    return OperationResult(
-        200, call | {"message": "Takes the agent's authority away until you resume."}
-    )
-
-
-def resume_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
-    """Calldata of `setAgent(agent)`, only while paused."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault = vault_of(mandate, "resuming it")
+    Errors: `wrong_status`.
+    """
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
-    _open(snapshot, "resuming it")
+    now = snapshot.mandate
+    if now.status not in (Status.SIGNED, Status.WORKING) or _over(now, snapshot.chain):
+        raise wrong_status(now, action)
+    return snapshot
+
+
+def _mandate(uow: UnitOfWork, ctx: CallContext, action: str) -> Mandate:
+    """The mandate, which has a vault."""
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    require_vault(mandate, action)
+    return mandate
+
+
+def _answer(ctx: CallContext, mandate: Mandate, makes: Makes, message: str) -> VaultCallOut:
+    chain = require_chain(ctx, mandate)
+    parts = call_parts(chain, makes(chain, mandate), ctx.facts.simulation)
+    return VaultCallOut(**parts, message=message)
+
+
+def stop_call(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
+    """Calldata of `stop()`, which also revokes the agent."""
+    mandate = _mandate(uow, ctx, "stopping its vault")
+    _require_not_over(mandate, ctx.facts.vault)
+    return _answer(ctx, mandate, _STOP, "Ends the agent's authority for good and revokes it.")
+
+
+def pause_call(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
+    """Calldata of `revokeAgent()`."""
+    mandate = _mandate(uow, ctx, "pausing it")
+    _open(uow, ctx, mandate, "pausing it")
+    return _answer(ctx, mandate, _PAUSE, "Takes the agent's authority away until you resume.")
+
+
+def resume_call(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
+    """Calldata of `setAgent(agent)`, only while paused."""
+    mandate = _mandate(uow, ctx, "resuming it")
+    snapshot = _open(uow, ctx, mandate, "resuming it")
     if not snapshot.mandate.paused:
         raise Refused(refusal("not_paused"))
     if mandate.ended(moment(snapshot)):
-        raise Refused(
-            refusal(
-                "mandate_ended", ends_at=timestamp(mandate.ends_at) if mandate.ends_at else None
-            )
-        )
+        raise ended(mandate)
     if mandate.agent_address is None:
         raise Refused(refusal("mandate_not_accepted"))
-    chain = require_chain(ctx, mandate)
-    call = owner_call(chain, mandate, vault, "setAgent", mandate.agent_address)
-    message = "Gives the agent its authority back."
-    return OperationResult(200, call_body(chain, call, ctx.facts.simulation) | {"message": message})
+    return _answer(ctx, mandate, _resume, "Gives the agent its authority back.")
 
 
-def record_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
+def record_call(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
     """Calldata of `record()`, until the vault is settled."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault, state = vault_of(mandate, "recording its value"), ctx.facts.vault
-    if mandate.status is Status.SETTLED or (state is not None and state.settled):
-        action = "recording its value"
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
-    chain = require_chain(ctx, mandate)
-    call = call_body(chain, owner_call(chain, mandate, vault, "record"), ctx.facts.simulation)
+    mandate, vault = _mandate(uow, ctx, "recording its value"), ctx.facts.vault
+    if mandate.status is Status.SETTLED or (vault is not None and vault.settled):
+        raise wrong_status(mandate, "recording its value")
     message = (
         "Records the value of the open positions as it is now: fair exits are judged by it. "
         "It stops nothing and moves no money."
     )
-    return OperationResult(200, call | {"message": message})
+    return _answer(ctx, mandate, _RECORD, message)
 
 
-def withdraw_call(
-    uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]
-) -> OperationResult:
+def withdraw_call(uow: UnitOfWork, ctx: CallContext) -> WithdrawOut:
     """Calldata of `withdrawAll()`, or why it is locked and until when."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault = vault_of(mandate, "withdrawing")
+    mandate = _mandate(uow, ctx, "withdrawing")
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
-    state = lock(snapshot)
-    if snapshot.chain is not None and snapshot.chain.exists and not snapshot.chain.withdrawable:
-        until = snapshot.chain.lock_until
-        until_text = timestamp(state.until) if state.until else None
-        raise Refused(
-            refusal(
-                "withdraw_locked", until=until_text, retry_at=until, detail={"lock": wire(state)}
-            )
-        )
+    state, vault = lock(snapshot), snapshot.chain
+    if vault is not None and vault.exists and not vault.withdrawable:
+        until, detail = timestamp(state.until) if state.until else None, {"lock": wire(state)}
+        retry_at = vault.lock_until
+        raise Refused(refusal("withdraw_locked", until=until, retry_at=retry_at, detail=detail))
     chain = require_chain(ctx, mandate)
-    call = call_body(chain, owner_call(chain, mandate, vault, "withdrawAll"), ctx.facts.simulation)
-    message = (
-        "Stops and settles first where that has not happened, "
-        "then pays everything but the agent's earned fee."
+    return WithdrawOut(
+        **call_parts(chain, _WITHDRAW(chain, mandate), ctx.facts.simulation),
+        lock=state,
+        pays=pays(mandate, vault),
+        message="Stops and settles first where that has not happened, "
+        "then pays everything but the agent's earned fee.",
     )
-    more = {"lock": state, "pays": pays(mandate, snapshot.chain), "message": message}
-    return OperationResult(200, call | more)
 
 
-def stop(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
+def stop(uow: UnitOfWork, ctx: CallContext) -> StopOut:
     """Stop in the record: no more calldata; the vault itself stops by the call in the answer."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     chain = chain_if_named_here(ctx, mandate)
     if mandate.status is not Status.STOPPED:
-        mandate = replace(
-            mandate, status=status_after(mandate, LifecycleAction.STOP), stopped_at=ctx.now
-        )
+        status = status_after(mandate, LifecycleAction.STOP)
+        mandate = replace(mandate, status=status, stopped_at=ctx.now)
         uow.mandates.save(mandate)
         close_pending(uow, mandate)
-        row = NewEvent(
-            kind=LedgerKind.STOP,
-            reported_by=Reporter.OWNER,
-            occurred_at=ctx.now,
-            chain_id=mandate.chain_id,
-            payload=written(Stopped(reason="owner", record_only=True)),
-        )
-        uow.ledger.append(mandate.public_id, row, event_id=ctx.ids.short("ev_"), now=ctx.now)
+        payload = Stopped(reason="owner", record_only=True)
+        append_row(uow, ctx, mandate, LedgerKind.STOP, Reporter.OWNER, payload)
     live = mandate.vault_address is not None and not _over(mandate, ctx.facts.vault)
     created = _STOP(chain, mandate) if live and chain is not None else None
-    stop_body = (
-        {"call": None, "decoded": None, "simulation": None}
-        if created is None or chain is None
-        else call_body(chain, created, ctx.facts.simulation)
-    )
-    message = (
-        "The vault is still live: send stop_call to revoke the agent on chain too."
+    parts = call_parts(chain, created, ctx.facts.simulation)
+    return StopOut(
+        mandate=mandate.attributes(),
+        chain_live=live,
+        stop_call=parts["call"],
+        decoded=parts["decoded"],
+        simulation=parts["simulation"],
+        message="The vault is still live: send stop_call to revoke the agent on chain too."
         if live
-        else "The vault is stopped."
+        else "The vault is stopped.",
     )
-    body = {"mandate": mandate.attributes(), "chain_live": live, "message": message}
-    return OperationResult(200, body | {"stop_call": stop_body.pop("call")} | stop_body)
 
 
-def forfeit(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> OperationResult:
+def forfeit(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
     """The agent gives its role up: calldata of the vault's `stop()`, which the agent may call
     itself.
     """
-    mandate = agent_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault, state = vault_of(mandate, "forfeiting it"), ctx.facts.vault
-    if _over(mandate, state):
-        raise Refused(refusal("mandate_stopped"))
+    mandate, state = agent_mandate(uow, ctx.caller, ctx.request.public_id), ctx.facts.vault
+    require_vault(mandate, "forfeiting it")
+    _require_not_over(mandate, state)
     # A paused vault knows no agent, so its stop() is not open to one.
     if state.paused if state is not None and state.exists else mandate.paused:
         raise Refused(refusal("mandate_paused"))
-    chain = require_chain(ctx, mandate)
-    call = replace(chain.vault_call(vault, "stop"), sender=mandate.agent_address)
-    more = {"message": "Sign and send it: your role ends for good.", "chain_live": True}
-    return OperationResult(200, call_body(chain, call, ctx.facts.simulation) | more)
-
-
-def _forfeiting(chain: Chain, mandate: Mandate) -> Call | None:
-    call = _STOP(chain, mandate)
-    return None if call is None else replace(call, sender=mandate.agent_address)
-
-
-def _resuming(chain: Chain, mandate: Mandate) -> Call | None:
-    if mandate.vault_address is None or mandate.agent_address is None:
-        return None
-    return owner_call(chain, mandate, mandate.vault_address, "setAgent", mandate.agent_address)
-
-
-_STOP: Final = owner_call_factory("stop")
+    answer = _answer(ctx, mandate, _forfeit, "Sign and send it: your role ends for good.")
+    return answer.model_copy(update={"chain_live": True})
 
 
 _READS: Final = ("not_found", "wrong_status", "not_configured")
+_call: Final = partial(
+    Operation, auth="owner", request_model=OneMandate, response_model=VaultCallOut, refusals=_READS
+)
 
 
 OPERATIONS: Final = (
@@ -257,7 +248,7 @@ OPERATIONS: Final = (
         request_model=OneMandate,
         response_model=VaultCallOut,
         handler=forfeit,
-        gather=gather_simulated(_forfeiting),
+        gather=gather_simulated(_forfeit),
         on_mcp=True,
         destructive=True,
         idempotent=True,
@@ -278,64 +269,48 @@ OPERATIONS: Final = (
         idempotent=True,
         refusals=("not_found", "wrong_status", "conflict"),
     ),
-    Operation(
+    _call(
         name="owner_stop_call",
         title="Get the stop call",
         summary="Calldata of the vault's stop(), which also revokes the agent.",
-        auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/stop-call"),
-        request_model=OneMandate,
-        response_model=VaultCallOut,
         handler=stop_call,
         gather=gather_simulated(_STOP),
         refusals=(*_READS, "mandate_stopped"),
     ),
-    Operation(
+    _call(
         name="owner_pause_call",
         title="Get the pause call",
         summary="Calldata of revokeAgent().",
-        auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/pause-call"),
-        request_model=OneMandate,
-        response_model=VaultCallOut,
         handler=pause_call,
-        gather=gather_simulated(owner_call_factory("revokeAgent")),
-        refusals=_READS,
+        gather=gather_simulated(_PAUSE),
     ),
-    Operation(
+    _call(
         name="owner_resume_call",
         title="Get the resume call",
         summary="Calldata of setAgent(agent), only while paused.",
-        auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/resume-call"),
-        request_model=OneMandate,
-        response_model=VaultCallOut,
         handler=resume_call,
-        gather=gather_simulated(_resuming),
+        gather=gather_simulated(_resume),
         refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
     ),
-    Operation(
+    _call(
         name="owner_record_call",
         title="Get the call that records the value",
         summary="Calldata of record(), by which the vault judges exits anew; it stops nothing.",
-        auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/record-call"),
-        request_model=OneMandate,
-        response_model=VaultCallOut,
         handler=record_call,
-        gather=gather_simulated(owner_call_factory("record")),
-        refusals=_READS,
+        gather=gather_simulated(_RECORD),
     ),
-    Operation(
+    _call(
         name="owner_withdraw_call",
         title="Get the withdrawal call",
         summary="Calldata of withdrawAll(), or why it is locked and until when.",
-        auth="owner",
         route=("GET", "/wallet/mandates/{public_id}/withdraw-call"),
-        request_model=OneMandate,
         response_model=WithdrawOut,
         handler=withdraw_call,
-        gather=gather_simulated(owner_call_factory("withdrawAll")),
+        gather=gather_simulated(_WITHDRAW),
         refusals=(*_READS, "withdraw_locked"),
     ),
 )

@@ -4,60 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TypeAlias, TypedDict
 
 from domain.chain_facts import Call, Simulation, VaultFunction
 from domain.mandates.mandate import Mandate
+from domain.money import Usdc
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from tools.context.access import load_mandate
+from domain.times import timestamp
+from tools.context.access import load_mandate, wrong_status
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
-    gather_mandate,
+    gather_facts,
     simulation_if_readable,
 )
+from tools.model.fields import OneMandate
 from tools.model.operation import Caller, Deps
-from tools.model.shared_models import ExplainedCall, simulated
+from tools.model.shared_models import ExplainedCall, Simulated, simulated
 
 Makes: TypeAlias = Callable[[Chain, Mandate], Call | None]
 """Makes the call of an operation out of what is known without asking; None where there is none."""
 
 
-def vault_of(mandate: Mandate, action: str) -> str:
+class CallParts(TypedDict):
+    """The fields of an answer that hands a call out."""
+
+    call: Call | None
+    decoded: ExplainedCall | None
+    simulation: Simulated | None
+
+
+def call_parts(chain: Chain | None, call: Call | None, simulation: Simulation | None) -> CallParts:
+    """The call, its calldata decoded, and what the chain said of it; nothing where there is no
+    call.
+    """
+    if chain is None or call is None:
+        return CallParts(call=None, decoded=None, simulation=None)
+    decoded = ExplainedCall.of(chain.explain_call(call.data))
+    return CallParts(call=call, decoded=decoded, simulation=simulated(simulation))
+
+
+def require_vault(mandate: Mandate, action: str) -> str:
     """The vault's address.
 
     Errors: `wrong_status` while there is none.
     """
     if mandate.vault_address is None:
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+        raise wrong_status(mandate, action)
     return mandate.vault_address
+
+
+def ended(mandate: Mandate) -> Refused:
+    """The refusal of what a mandate takes until its end alone."""
+    ends_at = timestamp(mandate.ends_at) if mandate.ends_at else None
+    return Refused(refusal("mandate_ended", ends_at=ends_at))
+
+
+def owner_call(
+    chain: Chain, mandate: Mandate, function: VaultFunction, *args: str | Usdc
+) -> Call | None:
+    """A call of the vault for the owner to send; None where there is no vault."""
+    if mandate.vault_address is None:
+        return None
+    call = chain.vault_call(mandate.vault_address, function, *args)
+    return replace(call, sender=mandate.owner_address)
 
 
 def owner_call_factory(function: VaultFunction) -> Makes:
     """A call of the vault that takes no argument, for the owner to send."""
-
-    def make(chain: Chain, mandate: Mandate) -> Call | None:
-        vault = mandate.vault_address
-        return None if vault is None else owner_call(chain, mandate, vault, function)
-
-    return make
+    return partial(owner_call, function=function)
 
 
-def owner_call(
-    chain: Chain, mandate: Mandate, vault: str, function: VaultFunction, *args: Any
-) -> Call:
-    """A call of the vault for the owner to send."""
-    return replace(chain.vault_call(vault, function, *args), sender=mandate.owner_address)
-
-
-def gather_simulated(make: Makes) -> Callable[[Deps, Caller, Any], Awaitable[GatheredFacts]]:
+def gather_simulated(make: Makes) -> Callable[[Deps, Caller, OneMandate], Awaitable[GatheredFacts]]:
     """Read the vault, and simulate the call at the newest block."""
 
-    async def gather(deps: Deps, caller: Caller, request: Any) -> GatheredFacts:
-        facts = (await gather_mandate(deps, caller, request)).now
+    async def gather(deps: Deps, caller: Caller, request: OneMandate) -> GatheredFacts:
         mandate = await load_mandate(deps, caller, request.public_id)
-        chain = chain_or_none(deps, mandate)
+        facts, chain = (await gather_facts(deps, mandate)).now, chain_or_none(deps, mandate)
         if chain is None or facts.vault is None or not facts.vault.exists:
             return facts
         call = make(chain, mandate)
@@ -66,9 +91,3 @@ def gather_simulated(make: Makes) -> Callable[[Deps, Caller, Any], Awaitable[Gat
         return replace(facts, simulation=await simulation_if_readable(chain, call))
 
     return gather
-
-
-def call_body(chain: Chain, call: Call, simulation: Simulation | None) -> dict[str, Any]:
-    """The call, its calldata decoded, and what the chain said of it."""
-    decoded = ExplainedCall.of(chain.explain_call(call.data))
-    return {"call": call, "decoded": decoded, "simulation": simulated(simulation)}

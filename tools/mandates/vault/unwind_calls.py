@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from domain.chain_facts import Simulation
 from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate, Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused
 from domain.rules.mark_policy import refuses
 from domain.rules.revert_refusals import reverts
 from domain.rules.target_rules import unlisted
 from domain.rules.unwind_window import agent_barred, closed
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import load_mandate, visible_mandate
+from tools.context.access import load_mandate, visible_mandate, wrong_status
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -25,9 +24,9 @@ from tools.context.snapshot_loader import (
     vault_if_readable,
 )
 from tools.mandates.vault.owner_calls import VaultCallOut
-from tools.mandates.vault.simulated_calls import call_body, vault_of
+from tools.mandates.vault.simulated_calls import call_parts, require_vault
 from tools.model.fields import Address, HexData, OneMandate
-from tools.model.operation import HEAVY, Caller, Deps, Operation, OperationResult, RequestContext
+from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext
 
 
 class Unwind(OneMandate):
@@ -37,15 +36,7 @@ class Unwind(OneMandate):
     data: HexData
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnwindFacts:
-    """The vault now, and what the call would do."""
-
-    facts: GatheredFacts
-    simulation: Simulation | None
-
-
-async def gather_unwind(deps: Deps, caller: Caller, request: Unwind) -> UnwindFacts:
+async def gather_unwind(deps: Deps, caller: Caller, request: Unwind) -> GatheredFacts:
     """Read the vault and simulate the call as the caller would send it."""
     target = deps.chains.address(request.target)
     mandate = await load_mandate(deps, caller, request.public_id)
@@ -55,43 +46,38 @@ async def gather_unwind(deps: Deps, caller: Caller, request: Unwind) -> UnwindFa
     if chain is not None and vault is not None and vault.exists and sender is not None:
         call = chain.vault_call(vault.address, "unwind", target, request.data)
         tried = await simulation_if_readable(chain, replace(call, sender=sender))
-    return UnwindFacts(facts=GatheredFacts(vault=vault), simulation=tried)
+    return GatheredFacts(vault=vault, simulation=tried)
 
 
 def _unwinder(mandate: Mandate, caller: Caller) -> str | None:
     return mandate.owner_address if caller.role == "owner" else mandate.agent_address
 
 
-def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, UnwindFacts]) -> OperationResult:
+def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, GatheredFacts]) -> VaultCallOut:
     """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    vault = vault_of(mandate, "unwinding")
+    mandate, data = visible_mandate(uow, ctx.caller, ctx.request.public_id), ctx.request.data
+    vault = require_vault(mandate, "unwinding")
     target = ctx.chains.address(ctx.request.target)
-    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts.facts, events=0)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     if not closed(snapshot):
-        action = "unwinding before its vault is closed"
-        raise Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+        raise wrong_status(mandate, "unwinding before its vault is closed")
     owner = ctx.caller.role == "owner"
     barred = None if owner else agent_barred(snapshot)
     if barred is not None:
         raise Refused(barred)
     settled = mandate.status is Status.SETTLED or bool(snapshot.chain and snapshot.chain.settled)
-    selector = selector_of(ctx.request.data)
-    mismatch = mandate.mismatch_of(target, ctx.request.data)
+    mismatch = mandate.mismatch_of(target, data)
     if mismatch is not None and not (settled and owner):
-        check = unlisted(mismatch, target, selector, step=_OTHER_ARGUMENT)
+        check = unlisted(mismatch, target, selector_of(data), step=_OTHER_ARGUMENT)
         raise Refused(check.refuse("target_not_allowed", snapshot))
     tried = ctx.facts.simulation
     if tried is not None and not tried.ok:
         stale = None if owner else refuses(snapshot.chain, tried.revert)
         raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,), stale=stale))
     chain = require_chain(ctx, mandate)
-    call = replace(
-        chain.vault_call(vault, "unwind", target, ctx.request.data),
-        sender=_unwinder(mandate, ctx.caller),
-    )
-    message = "Closes a position; no USDC may leave the vault in it."
-    return OperationResult(200, call_body(chain, call, tried) | {"message": message})
+    call = chain.vault_call(vault, "unwind", target, data)
+    parts = call_parts(chain, replace(call, sender=_unwinder(mandate, ctx.caller)), tried)
+    return VaultCallOut(**parts, message="Closes a position; no USDC may leave the vault in it.")
 
 
 _OTHER_ARGUMENT: Final = NextStep(

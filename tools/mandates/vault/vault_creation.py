@@ -1,36 +1,38 @@
-"""Vault creation: the call that creates the vault of signed terms."""
+"""Vault creation: the call that creates the vault of signed terms, and the transactions on it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, Literal
 
-from domain.chain_facts import Call, Receipt, Simulation, VaultLog
-from domain.mandates.mandate import Status
+from domain.chain_facts import Call, Receipt, Simulation, StagedLog, VaultLog
+from domain.ledger.events.chain_events import LOG_OF
+from domain.mandates.mandate import Mandate, SignedTerms, Status
 from domain.next_steps import OWNER_OR_AGENT, NextStep
+from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from domain.rules.revert_refusals import reverts
+from domain.rules.status_derivation import apply_newest_block
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import load_mandate, visible_mandate
+from tools.context.access import load_mandate, visible_mandate, wrong_status
 from tools.context.snapshot_loader import (
-    GatheredFacts,
     chain_or_none,
     require_chain,
     signed_digest,
     signed_vault,
     simulation_if_readable,
+    staged_logs,
 )
 from tools.keeper.ingest import ingest_receipt
 from tools.keeper.vault_attachment import attach
 from tools.mandates.drafting.terms import MandateOnly, signed_terms
 from tools.mandates.vault.gas_sponsorship import Capabilities, capabilities
-from tools.mandates.vault.simulated_calls import call_body
+from tools.mandates.vault.simulated_calls import call_parts, require_vault
 from tools.model.fields import OneMandate, TxHash
 from tools.model.operation import (
     Caller,
     Deps,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -70,64 +72,49 @@ async def gather_create(deps: Deps, caller: Caller, request: OneMandate) -> Crea
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
     signed = signed_terms(mandate, "creating its vault")
-    if (
-        chain is None
-        or chain.factory is None
-        or not chain.rpc_set
-        or mandate.status is not Status.SIGNED
-    ):
+    if chain is None or chain.factory is None or not chain.rpc_set:
         return CreatePreview()
-    call = replace(
-        chain.create_call(signed.message, mandate.allowed_targets, signed.signature),
-        sender=mandate.owner_address,
-    )
+    if mandate.status is not Status.SIGNED:
+        return CreatePreview()
     return CreatePreview(
         predicted=signed_vault(chain, mandate),
-        simulation=await simulation_if_readable(chain, call),
+        simulation=await simulation_if_readable(chain, _factory_call(chain, mandate, signed)),
     )
 
 
-def create_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, CreatePreview]) -> OperationResult:
+def _factory_call(chain: Chain, mandate: Mandate, signed: SignedTerms) -> Call:
+    call = chain.create_call(signed.message, mandate.allowed_targets, signed.signature)
+    return replace(call, sender=mandate.owner_address)
+
+
+def create_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, CreatePreview]) -> CallOut:
     """Calldata of the factory call that creates the vault."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     signed = signed_terms(mandate, "creating its vault")
     chain = require_chain(ctx, mandate)
     if chain.factory is None:
-        return OperationResult(
-            200,
-            {
-                "configured": False,
-                "message": f"No vault factory is set for chain {mandate.chain_id}.",
-            },
-        )
+        message = f"No vault factory is set for chain {mandate.chain_id}."
+        return CallOut(configured=False, message=message)
     if mandate.status is not Status.SIGNED or mandate.vault_address is not None:
-        raise Refused(
-            refusal("wrong_status", status=mandate.status.value, action="creating its vault")
-        )
+        raise wrong_status(mandate, "creating its vault")
     tried = ctx.facts.simulation
     # Terms that are younger than the newest block can be created from the next one on: the try
     # says nothing of them.
     young = tried is not None and tried.block.at.timestamp() < int(signed.message["issuedAt"])
     if tried is not None and not tried.ok and not young:
         raise Refused(reverts(tried.revert, next_steps=(_READ_IT,)))
-    call = replace(
-        chain.create_call(signed.message, mandate.allowed_targets, signed.signature),
-        sender=mandate.owner_address,
+    return CallOut(
+        configured=True,
+        predicted_vault=ctx.facts.predicted,
+        capabilities=capabilities(ctx, chain),
+        **call_parts(chain, _factory_call(chain, mandate, signed), tried),
     )
-    body = {
-        "configured": True,
-        "predicted_vault": ctx.facts.predicted,
-        "capabilities": capabilities(ctx, chain),
-    }
-    return OperationResult(200, body | call_body(chain, call, tried))
 
 
-async def gather_receipt(deps: Deps, caller: Caller, request: Any) -> GatheredFacts:
+async def gather_receipt(deps: Deps, caller: Caller, request: ByTx) -> Receipt | None:
     """Read the receipt of a transaction."""
     mandate = await load_mandate(deps, caller, request.public_id)
-    return GatheredFacts(
-        receipt=await deps.chains.get(mandate.chain_id).receipt(request.tx_hash.lower())
-    )
+    return await deps.chains.get(mandate.chain_id).receipt(request.tx_hash.lower())
 
 
 def require_mined(tx_hash: str, receipt: Receipt | None) -> Receipt:
@@ -138,8 +125,12 @@ def require_mined(tx_hash: str, receipt: Receipt | None) -> Receipt:
     if receipt is None:
         raise Refused(refusal("tx_pending", tx_hash=tx_hash.lower()))
     if not receipt.ok:
-        raise Refused(refusal("vault_mismatch", why="it failed"))
+        raise _mismatch("it failed")
     return receipt
+
+
+def _mismatch(why: str) -> Refused:
+    return Refused(refusal("vault_mismatch", why=why))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,25 +155,21 @@ async def gather_creation(deps: Deps, caller: Caller, request: ByTx) -> Creation
     return Creation(receipt=receipt, made=created)
 
 
-def attach_now(uow: UnitOfWork, ctx: RequestContext[ByTx, Creation]) -> OperationResult:
+def attach_now(uow: UnitOfWork, ctx: RequestContext[ByTx, Creation]) -> MandateOnly:
     """Attach the vault now, where the chain has it; the reader attaches it too, in time."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     signed_terms(mandate, "attaching a vault")
     chain = require_chain(ctx, mandate)
     receipt, created = require_mined(ctx.request.tx_hash, ctx.facts.receipt), ctx.facts.made
     if created is None or created.args["digest"] != signed_digest(chain, mandate):
-        raise Refused(
-            refusal("vault_mismatch", why="it did not create this mandate's vault at our factory")
-        )
+        raise _mismatch("it did not create this mandate's vault at our factory")
     vault, block = str(created.args["vault"]), created.block.number
     if vault != signed_vault(chain, mandate):
-        raise Refused(
-            refusal("vault_mismatch", why="it is not where the vault of its terms stands")
-        )
+        raise _mismatch("it is not where the vault of its terms stands")
     if mandate.vault_address is not None:
         if mandate.vault_address.lower() != vault.lower():
-            raise Refused(refusal("vault_mismatch", why="another vault is attached"))
-        return OperationResult(200, {"mandate": mandate.attributes()})
+            raise _mismatch("another vault is attached")
+        return MandateOnly(mandate=mandate.attributes())
     mandate = attach(uow, ctx.now, mandate, vault)
     uow.chainlog.add_vault(mandate.chain_id, vault, str(created.args["digest"]), block)
     if receipt.depth + receipt.block.number - block >= chain.confirmations:
@@ -190,9 +177,68 @@ def attach_now(uow: UnitOfWork, ctx: RequestContext[ByTx, Creation]) -> Operatio
     read = uow.chainlog.cursor(mandate.chain_id)
     if read is not None and block <= read.block:
         uow.chainlog.read_again(mandate.chain_id, vault, block)
-    return OperationResult(
-        200, {"mandate": ingest_receipt(uow, ctx, chain, mandate, receipt).attributes()}
+    mandate = ingest_receipt(uow, ctx, chain, mandate, receipt)
+    return MandateOnly(mandate=mandate.attributes())
+
+
+class VaultTx(ByTx):
+    """A transaction on the vault, and what it is meant to have done."""
+
+    kind: Literal["stop", "pause", "resume", "record", "withdraw", "unwind", "deposit"] | None = (
+        None
     )
+
+
+class VaultTxOut(MandateOnly):
+    """The mandate; `recorded` is false while the transaction is too young, till then the reads
+    show it as provisional.
+    """
+
+    recorded: bool
+    depth: int
+    confirmations: int
+
+
+def vault_tx(uow: UnitOfWork, ctx: RequestContext[VaultTx, Receipt | None]) -> VaultTxOut:
+    """Record a transaction on the vault; only a successful receipt changes anything."""
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
+    vault = require_vault(mandate, "recording a vault transaction")
+    receipt = require_mined(ctx.request.tx_hash, ctx.facts)
+    names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
+    if not names:
+        raise _mismatch("none of its logs is of this vault")
+    if ctx.request.kind is not None and LOG_OF[ctx.request.kind] not in names:
+        raise _mismatch(f"it is no {ctx.request.kind}")
+    chain = require_chain(ctx, mandate)
+    mandate = ingest_receipt(uow, ctx, chain, mandate, receipt)
+    deep = receipt.depth >= chain.confirmations
+    shown = mandate if deep else _after_receipt(uow, mandate, receipt)
+    return VaultTxOut(
+        mandate=shown.attributes(),
+        recorded=deep,
+        depth=receipt.depth,
+        confirmations=chain.confirmations,
+    )
+
+
+def _after_receipt(uow: UnitOfWork, mandate: Mandate, receipt: Receipt) -> Mandate:
+    """The mandate as a transaction that is too young to be recorded leaves it."""
+    known = staged_logs(uow, mandate)
+    young = [
+        StagedLog(
+            name=g.name,
+            address=g.address,
+            mandate=g.mandate,
+            args=g.args,
+            at=g.block.at,
+            block=g.block.number,
+            tx_hash=g.tx_hash,
+        )
+        for g in receipt.logs
+        if g.address.lower() == (mandate.vault_address or "").lower()
+        and all(k.tx_hash != g.tx_hash for k in known)
+    ]
+    return apply_newest_block(mandate, None, sorted((*known, *young), key=lambda g: g.block))
 
 
 _READ_IT: Final = NextStep(
@@ -234,6 +280,32 @@ OPERATIONS: Final = (
             "conflict",
             "not_configured",
             "chain_unavailable",
+        ),
+    ),
+)
+
+
+TRANSACTIONS: Final = (
+    Operation(
+        name="owner_vault_tx",
+        title="Record a vault transaction",
+        summary="Record a stop, pause, resume, record, withdraw, unwind or deposit transaction.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/{public_id}/vault-tx"),
+        request_model=VaultTx,
+        response_model=VaultTxOut,
+        handler=vault_tx,
+        gather=gather_receipt,
+        writes=True,
+        idempotent=True,
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "not_configured",
+            "tx_pending",
+            "vault_mismatch",
+            "chain_unavailable",
+            "conflict",
         ),
     ),
 )

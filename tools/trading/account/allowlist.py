@@ -103,7 +103,7 @@ def put(uow: UnitOfWork, text: str, *, allowed: bool, now: datetime, by: str, re
     return uow.allowlist.put(allowlist_item(text), allowed=allowed, now=now, by=by, reason=reason)
 
 
-def _list(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult:
+def _list(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult[AllowlistPage]:
     cursor, limit = ctx.request.cursor, ctx.request.limit
     (after,) = keys_of(cursor, (str,)) if cursor else ("",)
     rows = uow.allowlist.page(after, limit + 1)
@@ -112,7 +112,7 @@ def _list(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult:
     return HandlerResult(AllowlistPage(items=items, next_cursor=more))
 
 
-def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> HandlerResult:
+def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> HandlerResult[AllowlistSet]:
     request = ctx.request
     try:
         changed = put(
@@ -126,7 +126,7 @@ def _set(uow: UnitOfWork, ctx: RequestContext[AllowlistIn, None]) -> HandlerResu
     )
 
 
-def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult:
+def _log(uow: UnitOfWork, ctx: RequestContext[Paged, None]) -> HandlerResult[LimitLogPage]:
     cursor, limit = ctx.request.cursor, ctx.request.limit
     before = None
     if cursor:

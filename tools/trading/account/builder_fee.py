@@ -126,7 +126,7 @@ class CountOut(ResponseModel):
     as_of: TimestampText
 
 
-async def config(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
+async def config(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult[ConfigOut]:
     """Say what the fee is."""
     network = live_network(await deps.store.read(lambda uow: switches(uow, deps.defaults)))
     builder, tenths = deps.config.trading.builder_address, None
@@ -206,7 +206,7 @@ def record_fee(
     ctx: RequestContext[FeeApprovalIn, None],
     started: _Started,
     cached: CachedValue[int] | None,
-) -> HandlerResult:
+) -> HandlerResult[RecordOut]:
     """Write the record down; it is verified only where the venue said so just now."""
     row, required = started[2], ctx.config.trading.builder_fee_tenths_bps
     row = replace(row, recorded_at=ctx.now)
@@ -254,13 +254,15 @@ async def status_of(deps: Deps, link: Link | None, network: Network) -> BuilderF
     )
 
 
-async def status(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
+async def status(
+    deps: Deps, caller: Caller, request: Nothing
+) -> HandlerResult[BuilderFeeStatusOut]:
     """Say whether the fee is approved for the caller's linked wallet."""
     _, network, link, _ = await live_side(deps, caller)
     return HandlerResult(await status_of(deps, link, network))
 
 
-def count(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def count(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult[CountOut]:
     """Count approvals of the configured builder on the live network."""
     network, trading = live_network(ctx.switches), ctx.config.trading
     recorded, verified, revoked = (0, 0, 0)

@@ -50,7 +50,7 @@ class IntentOut(ResponseModel):
     created_at: TimestampText
 
 
-def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> HandlerResult:
+def intent(uow: UnitOfWork, ctx: RequestContext[IntentIn, None]) -> HandlerResult[IntentOut]:
     """Store an intent; it trades nothing, reserves nothing and widens no limit."""
     request = ctx.request
     if request.notional_usdc is not None and request.notional_usdc.micros < 0:

@@ -186,7 +186,7 @@ async def send(deps: Deps, caller: Caller, started: _StartedApproval) -> None:
 
 def finish(
     uow: UnitOfWork, ctx: RequestContext[RelayIn, None], started: _StartedApproval, done: None
-) -> HandlerResult:
+) -> HandlerResult[RelayOut]:
     """The venue took it; the key of the same name that it had before is dead."""
     key, agent = started.key, None
     uow.venue.settle_key(key.approval_id, "approved")

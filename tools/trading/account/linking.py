@@ -102,7 +102,7 @@ class LinkOut(ResponseModel):
     terms_version: int
 
 
-def terms(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def terms(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult[OwnTermsOut]:
     """Give the terms."""
     return HandlerResult(OwnTermsOut.model_validate(TERMS))
 
@@ -112,7 +112,9 @@ def _current_terms(sha256: str) -> None:
         raise Refused(refusal("terms_changed", version=TERMS.version))
 
 
-def challenge(uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]) -> HandlerResult:
+def challenge(
+    uow: UnitOfWork, ctx: RequestContext[LinkChallengeIn, None]
+) -> HandlerResult[LinkChallengeOut]:
     """Write a text that links a wallet to this account. Errors: `terms_changed`, `rate_limited`."""
     user = signed_in(ctx.caller)
     _current_terms(ctx.request.terms_sha256)
@@ -212,7 +214,7 @@ def link(
     ctx: RequestContext[LinkIn, None],
     started: tuple[LinkChallenge, str],
     stored: LinkChallenge,
-) -> HandlerResult | OperationResult:
+) -> HandlerResult[LinkOut] | OperationResult:
     """Write the link; a caller who has it already keeps it, under the newer terms. Another caller
     may have been faster since it was free: that is an answer like another.
     """

@@ -167,7 +167,7 @@ async def _equity(deps: Deps, link: Link) -> tuple[str | None, Decimal | None]:
     return mode, worth if mode != "unknown" else None
 
 
-async def status(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
+async def status(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult[OwnStatusOut]:
     """Say what is linked and approved, and what is still to do."""
     now_on, network, link, allowed = await live_side(deps, caller)
     user, now = signed_in(caller), deps.clock.now()

@@ -163,7 +163,7 @@ def verified(
     ctx: RequestContext[Nothing, None],
     started: _Started,
     agents: tuple[ApprovedAgent, ...],
-) -> HandlerResult:
+) -> HandlerResult[VerifyOut]:
     """Keep what the venue said of each key, and say whether the order key may sign now."""
     link, *keys = started
     note(uow, keys, agents, ctx.now)

@@ -44,7 +44,7 @@ from tools.trading.orders.submit import MarketAhead, fill_at_once, market_ahead,
 from tools.trading.orders.trader_context import counted_at_door, counted_close
 
 
-async def order(deps: Deps, caller: Caller, request: DoorOrderIn) -> HandlerResult:
+async def order(deps: Deps, caller: Caller, request: DoorOrderIn) -> HandlerResult[DoorOrderOut]:
     """Take an order, or the signature of one that was prepared here before. Errors: the 13."""
     if STEP_TWO & request.sent().keys():
         return await _second(deps, caller, request)
@@ -52,7 +52,7 @@ async def order(deps: Deps, caller: Caller, request: DoorOrderIn) -> HandlerResu
     return await _first(deps, caller, request, facts)
 
 
-async def close(deps: Deps, caller: Caller, request: CloseIn) -> HandlerResult:
+async def close(deps: Deps, caller: Caller, request: CloseIn) -> HandlerResult[DoorOrderOut]:
     """Close a position, or take the signature of a close that was prepared before.
 
     A live close asks for no switch, no list and no cap, only for the position that the venue
@@ -67,7 +67,7 @@ async def close(deps: Deps, caller: Caller, request: CloseIn) -> HandlerResult:
 
 async def _first(
     deps: Deps, caller: Caller, request: DoorOrderIn | CloseIn, facts: OrderFacts
-) -> HandlerResult:
+) -> HandlerResult[DoorOrderOut]:
     """The bytes to be signed, or on paper the outcome at once."""
     accepted = deps.clock.now()
     ahead = await _market_ahead(deps, facts)
@@ -100,7 +100,9 @@ def _counted(uow: UnitOfWork, new: NewOrder, order: Order, used: Usdc | None) ->
     return reserved(uow, replace(new, order=order), used)
 
 
-async def _second(deps: Deps, caller: Caller, request: DoorOrderIn | CloseIn) -> HandlerResult:
+async def _second(
+    deps: Deps, caller: Caller, request: DoorOrderIn | CloseIn
+) -> HandlerResult[DoorOrderOut]:
     """The signature of a prepared order. What is told besides has to be what was asked before."""
     signed = signed_of(request)
     hashed = confirm_hash(signed.confirm_id)
@@ -118,7 +120,7 @@ async def _second(deps: Deps, caller: Caller, request: DoorOrderIn | CloseIn) ->
     return _answer(order, deps)
 
 
-def _answer(order: Order, deps: Deps) -> HandlerResult:
+def _answer(order: Order, deps: Deps) -> HandlerResult[DoorOrderOut]:
     """An order as the door answers it: what came to nothing is a refusal here.
 
     Errors: the refusal that the order ended with.

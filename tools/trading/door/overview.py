@@ -140,7 +140,7 @@ class LimitsOut(ResponseModel):
 # -- me
 
 
-async def me(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
+async def me(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult[MeOut]:
     """The caller as the trading routes know it, and the locks that are open."""
     trader, now = await load_trader(deps, caller, "door"), deps.clock.now()
     agents = (
@@ -196,7 +196,7 @@ def _fee(uow: UnitOfWork, trader: TraderContext) -> bool | None:
 # -- positions
 
 
-async def positions(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
+async def positions(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult[PositionsOut]:
     """Positions of every linked account, shown whether or not live orders are on, and of paper."""
     user, now = signed_in(caller), deps.clock.now()
 
@@ -276,7 +276,7 @@ def _position(position: Position, network: Network, book: str | None) -> Positio
 # -- limits
 
 
-def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> HandlerResult:
+def put_limits(uow: UnitOfWork, ctx: RequestContext[LimitsIn, None]) -> HandlerResult[LimitsOut]:
     """Lower the door's own limits, all of what is asked or nothing.
 
     Errors: `wallet_invalid_order`; `wallet_limit_raise` where one would go up, whatever races.

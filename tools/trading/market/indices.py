@@ -158,7 +158,7 @@ async def _live_here(deps: Deps) -> bool:
     return live_here(await deps.store.read(lambda uow: switches(uow, deps.defaults)))
 
 
-async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> HandlerResult:
+async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> HandlerResult[IndicesOut]:
     """Every index of the allowed dexes, with `planned` also of the others.
 
     Errors: `not_found` for a dex that the venue does not have, `venue_unavailable`.
@@ -188,7 +188,7 @@ async def list_indices(deps: Deps, caller: Caller, request: IndicesIn) -> Handle
     )
 
 
-async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> HandlerResult:
+async def get_index(deps: Deps, caller: Caller, request: IndexIn) -> HandlerResult[IndexOut]:
     """One index.
 
     Errors: `conflict` with `detail.candidates` for a bare base that several dexes have,

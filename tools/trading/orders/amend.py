@@ -103,7 +103,9 @@ async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Rep
     return Repricing(facts=facts, sent=sent)
 
 
-def open_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]) -> HandlerResult:
+def open_order(
+    uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, Repricing]
+) -> HandlerResult[PreparedOut]:
     """Price the order anew and give out what is to be signed; the former confirm id is void.
 
     Errors: `conflict` for an order that is past this, the 13, the mandate's.
@@ -296,7 +298,7 @@ def _bad(reason: str) -> Refused:
 
 def finish_cancel(
     uow: UnitOfWork, ctx: RequestContext[CancelIn, None], started: Cancelling, shown: PreparedOut
-) -> HandlerResult:
+) -> HandlerResult[PreparedOut]:
     """The order as it stands."""
     return prepared(shown, 200)
 

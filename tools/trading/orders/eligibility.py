@@ -52,7 +52,7 @@ class AgentStatusOut(ResponseModel):
     books: list[str] = Field(description="paper books")
 
 
-async def status(deps: Deps, caller: Caller, request: AgentQuery) -> HandlerResult:
+async def status(deps: Deps, caller: Caller, request: AgentQuery) -> HandlerResult[AgentStatusOut]:
     """Whether live orders go through, and every reason why not."""
     agent_id = await _whose(deps, caller, request.agent_id)
     trader = replace(await load_trader(deps, caller, "terminal"), agent_id=agent_id)

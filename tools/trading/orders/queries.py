@@ -112,13 +112,13 @@ class CapOut(ResponseModel):
     resets_at: TimestampText
 
 
-def get_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, None]) -> HandlerResult:
+def get_order(uow: UnitOfWork, ctx: RequestContext[SingleOrderIn, None]) -> HandlerResult[OrderOut]:
     """One order."""
     order = visible_order(uow, ctx.caller, ctx.request.order_id)
     return HandlerResult(order_out(order, ctx.now))
 
 
-def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult[PendingOut]:
     """An owner's own and those of his agents; an agent's own."""
     user = ctx.caller.user_id
     of_agent = ctx.caller.role == "agent"
@@ -127,7 +127,7 @@ def pending(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResul
     return HandlerResult(PendingOut(orders=[order_out(o, ctx.now) for o in waiting]))
 
 
-def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult[UnderWayOut]:
     """Orders that rest at the venue or in a paper book, are on their way, or have an unknown
     outcome: an owner's own and those of his agents.
     """
@@ -135,7 +135,7 @@ def under_way(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerRes
     return HandlerResult(UnderWayOut(orders=[order_out(o, ctx.now) for o in rows]))
 
 
-def history(uow: UnitOfWork, ctx: RequestContext[HistoryIn, None]) -> HandlerResult:
+def history(uow: UnitOfWork, ctx: RequestContext[HistoryIn, None]) -> HandlerResult[HistoryOut]:
     """An owner's own live orders and those of his agents, a page at a time."""
     limit, cursor = ctx.request.limit, ctx.request.cursor
     before = keys_of(cursor, (int, str)) if cursor else None
@@ -148,7 +148,7 @@ def history(uow: UnitOfWork, ctx: RequestContext[HistoryIn, None]) -> HandlerRes
     return HandlerResult(HistoryOut(items=items, next_cursor=more))
 
 
-def cap(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def cap(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult[CapOut]:
     """The terminal's caps."""
     trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, "terminal")
     return HandlerResult(caps_of(uow, trader, ctx.now))
@@ -193,7 +193,7 @@ def pair(limits: OrderLimits) -> LimitsPair:
     return LimitsPair(per_order=limits.per_order, per_day=limits.per_day)
 
 
-def raise_cap(uow: UnitOfWork, ctx: RequestContext[StepIn, None]) -> HandlerResult:
+def raise_cap(uow: UnitOfWork, ctx: RequestContext[StepIn, None]) -> HandlerResult[CapOut]:
     """One step up of the terminal's own limits, never above the operator's caps.
 
     Errors: `wallet_limit_raise` at the ceiling. The door never reads these.

@@ -96,14 +96,16 @@ async def gather_prepare(deps: Deps, caller: Caller, request: OrderIn) -> OrderF
     return await gather_order(deps, caller, parse_order(request), "terminal")
 
 
-def prepare(uow: UnitOfWork, ctx: RequestContext[OrderIn, OrderFacts]) -> HandlerResult:
+def prepare(
+    uow: UnitOfWork, ctx: RequestContext[OrderIn, OrderFacts]
+) -> HandlerResult[PreparedOut]:
     """Decide, reserve and store."""
     new = new_order(uow, ctx, ctx.facts, "terminal", ctx.request.sent())
     shown = store_order(uow, ctx, ctx.facts, replace(new, order=reserved(uow, new)))
     return prepared(shown, 201)
 
 
-def prepared(shown: PreparedT, status: int) -> HandlerResult:
+def prepared(shown: PreparedT, status: int) -> HandlerResult[PreparedT]:
     """A prepared order; what is shown once is left out of what a repeat gets."""
     return HandlerResult(shown, status, None if shown.confirm_id is None else shown_once(shown))
 
@@ -142,7 +144,7 @@ async def execute(deps: Deps, caller: Caller, started: ExecutionStart) -> Order:
 
 def finish(
     uow: UnitOfWork, ctx: RequestContext[RequestModel, None], started: object, result: Order
-) -> HandlerResult:
+) -> HandlerResult[OrderOut]:
     """The order as it stands; 202 while its outcome is unknown."""
     order = uow.orders.get(result.order_id) or result
     return HandlerResult(order_out(order, ctx.now), status_of(order))

@@ -141,7 +141,7 @@ class BookWhole(BookOut):
     equity: list[PointOut]
 
 
-def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> HandlerResult:
+def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> HandlerResult[BookOut]:
     """Open a paper book; it cannot be edited, reset or closed.
 
     Errors: `conflict` for a name that another book has, and beyond ten books; `not_found` for an
@@ -175,7 +175,7 @@ def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> HandlerResu
     return HandlerResult(_book_out(book, open_account(start), {}, ctx.now), 201)
 
 
-async def list_books(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult:
+async def list_books(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult[BooksOut]:
     """Every book of the caller."""
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
@@ -187,7 +187,7 @@ async def list_books(deps: Deps, caller: Caller, request: Nothing) -> HandlerRes
     return HandlerResult(BooksOut(books=books, opened_total=len(books)))
 
 
-async def get_book(deps: Deps, caller: Caller, request: BookRef) -> HandlerResult:
+async def get_book(deps: Deps, caller: Caller, request: BookRef) -> HandlerResult[BookWhole]:
     """One book whole. Errors: `not_found`."""
     owner_id, marks, now = signed_in(caller), await _marks(deps), deps.clock.now()
 
