@@ -39,18 +39,16 @@ async def signing(database_url: str) -> AsyncIterator[Desk]:
         yield opened
 
 
-async def with_keeper(ingest_context: Desk) -> Person:
-    p = await ingest_context.linked()
-    offered = (await ingest_context.ok("own_status", p.caller))["enable_keeper"]
-    await ingest_context.enabled(p, offered["agent_address"], kind="keeper")
-    await ingest_context.ok("own_enable_verify", p.caller)
+async def with_keeper(desk: Desk) -> Person:
+    p = await desk.linked()
+    offered = (await desk.ok("own_status", p.caller))["enable_keeper"]
+    await desk.enabled(p, offered["agent_address"], kind="keeper")
+    await desk.ok("own_enable_verify", p.caller)
     return p
 
 
-async def key_rows(ingest_context: Desk) -> list[dict[str, Any]]:
-    return sorted(
-        await ingest_context.rows("venue_agent_keys"), key=lambda r: str(r["approval_id"])
-    )
+async def key_rows(desk: Desk) -> list[dict[str, Any]]:
+    return sorted(await desk.rows("venue_agent_keys"), key=lambda r: str(r["approval_id"]))
 
 
 async def test_keeper_keys_are_asked_for_once_an_hour_by_one_process(signing: Desk) -> None:
@@ -66,27 +64,12 @@ async def test_keeper_keys_are_asked_for_once_an_hour_by_one_process(signing: De
     assert (row["listed"], row["checked_at"]) == (1, int(signing.clock.now().timestamp() * 10**6))
 
 
-async def test_one_that_the_venue_names_no_more_is_kept_so_and_logged(
-    signing: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    await with_keeper(signing)
-    signing.clock.forward(hours=2)
-    signing.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
-    with caplog.at_level(logging.WARNING, logger="wallet.venue"):
-        assert await check_due(signing.deps, "k_1") == 1
-    assert [r["listed"] for r in await key_rows(signing)] == [0]
-    assert "names the keeper key" in caplog.text
+FAULTS: list[dict[str, Any]] = [
+    {"effect": "status", "status": 500}, {"effect": "malformed", "value": "x"}, {"effect": "not_json"},
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"effect": "status", "status": 500},
-        {"effect": "malformed", "value": "x"},
-        {"effect": "not_json"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["effect"])
 async def test_a_silent_venue_changes_nothing_and_is_asked_again(
     fault: dict[str, Any], signing: Desk
 ) -> None:
@@ -112,73 +95,72 @@ async def test_a_round_asks_for_few_and_the_next_goes_on(signing: Desk) -> None:
     assert await check_due(signing.deps, "k_1") == 2
 
 
-async def test_the_keepers_round_asks_too(signing: Desk) -> None:
+async def test_the_keepers_round_asks_and_a_key_that_the_venue_names_no_more_is_logged(
+    signing: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     await with_keeper(signing)
     signing.clock.forward(hours=2)
     ticks = KeeperScheduler(
         Runtime(Settings(), signing.deps, signing.deps.chains, signing.networks)
     )  # type: ignore[arg-type]
     signing.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
-    await ticks.round()
+    with caplog.at_level(logging.WARNING, logger="wallet.venue"):
+        await ticks.round()
+    assert "names the keeper key" in caplog.text
     assert [r["listed"] for r in await key_rows(signing)] == [0]
 
 
 # -- what the owner is told ----------------------------------------------------------------------------------------
 
 
-async def step(ingest_context: Desk, p: Person) -> tuple[str, str] | None:
-    told = (await ingest_context.ok("own_status", p.caller))["next"]
+async def step(desk: Desk, p: Person) -> tuple[str, str] | None:
+    told = (await desk.ok("own_status", p.caller))["next"]
     return next(
         ((s["step"], s["text"]) for s in told if s["step"] in ("enable", "verify", "renew")), None
     )
 
 
-async def test_what_status_reads_is_kept(desk: Desk) -> None:
+async def test_what_status_reads_is_kept_and_a_key_not_yet_listed_is_to_be_checked(
+    desk: Desk,
+) -> None:
     p = await desk.linked()
-    await desk.enabled(p, order_key(1))
+    await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
+    none = VenueFault(effect="malformed", kind="extraAgents", value=[], times=1)
+    desk.test.faults.add(none)
+    assert await step(desk, p) == ("verify", "Check the approval")
     assert [r["listed"] for r in await key_rows(desk)] == [0]
-    await desk.ok("own_status", p.caller)
+    desk.clock.forward(minutes=2)
+    assert await step(desk, p) is None
     assert [r["listed"] for r in await key_rows(desk)] == [1]
 
 
-async def test_a_key_that_ends_within_a_week_is_told_with_its_end(desk: Desk) -> None:
+async def test_a_key_that_ends_within_a_week_or_has_ended_is_told_with_its_end(
+    desk: Desk,
+) -> None:
     p = await desk.linked()
     await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
     assert await step(desk, p) is None
     desk.clock.forward(days=14)
-    told = await step(desk, p)
-    assert told is not None
-    assert told[0] == "renew"
-    assert "2026-12-10T12:00:00.000Z" in told[1]
+    name, text = await step(desk, p) or ("", "")
+    assert name == "renew"
+    assert "2026-12-10T12:00:00.000Z" in text
+    desk.clock.forward(days=6)
+    name, text = await step(desk, p) or ("", "")
+    assert name == "enable", "and no check is offered for it"
+    assert "ended at 2026-12-10T12:00:00.000Z" in text
 
 
-async def test_an_expired_key_is_told_and_a_check_is_not_offered_for_it(desk: Desk) -> None:
-    p = await desk.linked()
-    await desk.enabled(p, order_key(1), lasts=timedelta(days=1))
-    await desk.ok("own_status", p.caller)
-    desk.clock.forward(days=1)
-    told = await step(desk, p)
-    assert told is not None
-    assert told[0] == "enable"
-    assert "ended at 2026-11-21T12:00:00.000Z" in told[1]
-
-
-async def test_a_key_revoked_at_the_venue_is_told(desk: Desk) -> None:
+async def test_a_key_revoked_there_or_here_is_told_and_a_new_one_ends_it(desk: Desk) -> None:
     p = await desk.linked()
     await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
     assert await step(desk, p) is None
     desk.clock.forward(minutes=10)
     desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     for _ in range(2):  # it stays told once the venue's answer is kept
-        told = await step(desk, p)
-        assert told is not None
-        assert told[0] == "enable"
-        assert "names your order key no more" in told[1]
-
-
-async def test_a_key_revoked_here_is_told_and_a_new_one_ends_it(desk: Desk) -> None:
-    p = await desk.linked()
-    await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
+        name, text = await step(desk, p) or ("", "")
+        assert name == "enable"
+        assert "names your order key no more" in text
+    desk.test.faults.clear()
     name = agent_name(str(p.caller.user_id), "testnet", "order")
     asked = desk.approval(p, ZERO_ADDRESS, agent_name=name, revoke=True)
     await desk.ok("own_enable_relay", p.caller, **asked)
@@ -186,10 +168,3 @@ async def test_a_key_revoked_here_is_told_and_a_new_one_ends_it(desk: Desk) -> N
     desk.clock.forward(seconds=10)
     await desk.enabled(p, order_key(2), lasts=timedelta(days=20))
     assert await step(desk, p) is None
-
-
-async def test_a_key_just_approved_and_not_yet_listed_is_to_be_checked(desk: Desk) -> None:
-    p = await desk.linked()
-    await desk.enabled(p, order_key(1), lasts=timedelta(days=20))
-    desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
-    assert await step(desk, p) == ("verify", "Check the approval")
