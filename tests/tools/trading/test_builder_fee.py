@@ -30,39 +30,37 @@ def approve(ingest_context: Desk, p: Person, rate: str) -> None:
         signature_chain_id="0xa4b1",
     )
     made = signing.sign(signing.key_from(bytes(p.wallet.key)), signing.user_digest(action))
-    told = ingest_context.test.exchange(
-        {"action": dict(action), "nonce": nonce, "signature": made.as_json()}
-    )
-    assert told["status"] == "ok", told
+    sent = {"action": dict(action), "nonce": nonce, "signature": made.as_json()}
+    assert ingest_context.test.exchange(sent)["status"] == "ok"
+
+
+def asked(p: Person, **more: Any) -> dict[str, Any]:
+    return {"wallet": p.wallet.address, "max_fee_rate": "0.1%"} | more
 
 
 async def record(ingest_context: Desk, p: Person, **more: Any) -> dict[str, Any]:
-    return await ingest_context.ok(
-        "builder_fee_record",
-        p.caller,
-        **({"wallet": p.wallet.address, "max_fee_rate": "0.1%"} | more),
-    )
+    told = await ingest_context.ok("builder_fee_record", p.caller, **asked(p, **more))
+    assert told["recorded"] is True
+    return told
+
+
+async def record_refused(ingest_context: Desk, p: Person, **more: Any) -> tuple[int, str]:
+    reply = await ingest_context.refused("builder_fee_record", p.caller, **asked(p, **more))
+    return reply.status, str(reply.body["error"])
 
 
 async def test_the_fee_is_told_with_an_example_and_what_to_sign(desk: Desk) -> None:
     told = await desk.ok("builder_fee_config")
-    assert (told["configured"], told["builder"], told["fee_pct"], told["fee_tenths_bps"]) == (
-        True,
-        BUILDER.address,
-        "0.1%",
-        100,
-    )
+    fee = {"configured": True, "builder": BUILDER.address, "fee_pct": "0.1%", "fee_tenths_bps": 100}
+    assert told == told | fee | {"network": "testnet"}
     assert told["cost_example"] == {"notional": "1000.000000", "fee": "1.000000"}
     assert told["typed_data"]["primaryType"] == "HyperliquidTransaction:ApproveBuilderFee"
-    assert "nonce" not in told["typed_data"]["message"]
-    assert (told["network"], told["typed_data"]["message"]["hyperliquidChain"]) == (
-        "testnet",
-        "Testnet",
-    )
+    message = told["typed_data"]["message"]
+    assert "nonce" not in message
+    assert message["hyperliquidChain"] == "Testnet"
     desk.switched(venue_mainnet=True)
-    assert (await desk.ok("builder_fee_config"))["typed_data"]["message"][
-        "hyperliquidChain"
-    ] == "Mainnet"
+    message = (await desk.ok("builder_fee_config"))["typed_data"]["message"]
+    assert message["hyperliquidChain"] == "Mainnet"
 
 
 async def test_what_the_config_says_to_sign_is_what_the_venue_takes(desk: Desk) -> None:
@@ -72,15 +70,9 @@ async def test_what_the_config_says_to_sign_is_what_the_venue_takes(desk: Desk) 
     typed["message"]["nonce"] = nonce
     made = p.wallet.sign_typed_data(full_message=typed)
     signature = {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
-    action = {
-        "type": "approveBuilderFee",
-        "signatureChainId": "0xa4b1",
-        **{k: typed["message"][k] for k in ("hyperliquidChain", "maxFeeRate", "builder", "nonce")},
-    }
-    assert (
-        desk.test.exchange({"action": action, "nonce": nonce, "signature": signature})["status"]
-        == "ok"
-    )
+    action = {"type": "approveBuilderFee", "signatureChainId": "0xa4b1", **typed["message"]}
+    sent = {"action": action, "nonce": nonce, "signature": signature}
+    assert desk.test.exchange(sent)["status"] == "ok"
     told = await record(desk, p, nonce=nonce, signature=signature)
     assert (told["verified"], told["approved_tenths_bps"]) == (True, 100)
 
@@ -88,18 +80,10 @@ async def test_what_the_config_says_to_sign_is_what_the_venue_takes(desk: Desk) 
 async def test_without_a_builder_it_says_so_with_nulls(sqlite_url: str) -> None:
     async with a_desk(sqlite_url, builder_address=None) as desk:
         told = await desk.ok("builder_fee_config")
-        assert (told["configured"], told["builder"], told["typed_data"], told["cost_example"]) == (
-            False,
-            None,
-            None,
-            None,
-        )
+        nulls = dict.fromkeys(("builder", "typed_data", "cost_example"))
+        assert told == told | nulls | {"configured": False}
         p = await desk.linked()
-        assert (
-            await desk.refused(
-                "builder_fee_record", p.caller, wallet=p.wallet.address, max_fee_rate="0.1%"
-            )
-        ).body["error"] == "not_configured"
+        assert (await record_refused(desk, p))[1] == "not_configured"
         assert (await desk.ok("builder_fee_status", p.caller))["approved"] is False
         assert (await desk.ok("builder_fee_count", ADMIN))["recorded"] == 0
 
@@ -107,7 +91,7 @@ async def test_without_a_builder_it_says_so_with_nulls(sqlite_url: str) -> None:
 async def test_a_record_alone_never_makes_it_approved(both: Desk) -> None:
     p = await both.linked()
     told = await record(both, p)
-    assert (told["recorded"], told["verified"], told["approved_tenths_bps"]) == (True, False, 0)
+    assert (told["verified"], told["approved_tenths_bps"]) == (False, 0)
     status = await both.ok("builder_fee_status", p.caller)
     assert (status["approved"], status["source"]) == (False, "venue")
     assert await record(both, p) == told
@@ -116,34 +100,24 @@ async def test_a_record_alone_never_makes_it_approved(both: Desk) -> None:
 
 async def test_the_venues_approval_counts_and_its_revocation_too(both: Desk) -> None:
     p = await both.linked()
+    approve(both, p, "0.05%")
+    told = await record(both, p, max_fee_rate="0.05%")
+    less = {"verified": False, "approved_tenths_bps": 50, "required_tenths_bps": 100}
+    assert told == told | less, "less than the fee is told as it is"
     approve(both, p, "0.1%")
     assert (await record(both, p))["verified"] is True
+    both.clock.forward(seconds=60)
     assert (await both.ok("builder_fee_status", p.caller))["approved"] is True
-    assert {
-        k: v
-        for k, v in (await both.ok("builder_fee_count", ADMIN)).items()
-        if k in ("recorded", "verified", "revoked")
-    } == {"recorded": 1, "verified": 1, "revoked": 0}
+    counts = await both.ok("builder_fee_count", ADMIN)
+    assert counts == counts | {"recorded": 1, "verified": 1, "revoked": 0}
     approve(both, p, "0%")
-    assert (await both.ok("builder_fee_status", p.caller))["approved"] is True, (
-        "held for 60 seconds"
-    )
+    status = await both.ok("builder_fee_status", p.caller)
+    assert status["approved"] is True, "held for 60 seconds"
     both.clock.forward(seconds=60)
     status = await both.ok("builder_fee_status", p.caller)
     assert (status["approved"], status["approved_tenths_bps"]) == (False, 0)
     counts = await both.ok("builder_fee_count", ADMIN)
-    assert (counts["recorded"], counts["verified"], counts["revoked"]) == (1, 0, 1)
-
-
-async def test_less_than_the_fee_is_told_as_it_is(desk: Desk) -> None:
-    p = await desk.linked()
-    approve(desk, p, "0.05%")
-    told = await record(desk, p, max_fee_rate="0.05%")
-    assert (told["verified"], told["approved_tenths_bps"], told["required_tenths_bps"]) == (
-        False,
-        50,
-        100,
-    )
+    assert counts == counts | {"recorded": 1, "verified": 0, "revoked": 1}
 
 
 async def test_abuse_30_a_fee_revoked_at_the_venue_is_seen_as_soon_as_it_is_read_fresh(
@@ -158,69 +132,42 @@ async def test_abuse_30_a_fee_revoked_at_the_venue_is_seen_as_soon_as_it_is_read
     assert order_fee(told["approved_tenths_bps"], 100) is None
 
 
-async def test_while_the_venue_is_silent_its_last_word_stands_as_stale(desk: Desk) -> None:
-    p = await desk.linked()
+async def test_while_the_venue_is_silent_its_last_word_stands_and_a_record_is_pending(
+    desk: Desk,
+) -> None:
+    p, late = await desk.linked(), await desk.linked()
     approve(desk, p, "0.1%")
     first = await record(desk, p)
     desk.clock.forward(minutes=5)
     desk.test.faults.add(VenueFault(effect="status", status=500))
     status = await desk.ok("builder_fee_status", p.caller)
-    assert (status["approved"], status["stale"], status["source"], status["checked_at"]) == (
-        True,
-        True,
-        "venue",
-        first["checked_at"],
-    )
-
-
-async def test_a_record_while_the_venue_is_silent_is_pending(desk: Desk) -> None:
-    p = await desk.linked()
-    desk.test.faults.add(VenueFault(effect="status", status=500))
-    told = await record(desk, p)
-    assert (
-        told["recorded"],
-        told["verified"],
-        told["approved_tenths_bps"],
-        told["checked_at"],
-    ) == (True, False, None, None)
-    status = await desk.ok("builder_fee_status", p.caller)
+    last = {"approved": True, "source": "venue", "checked_at": first["checked_at"]}
+    assert status == status | last | {"stale": True}
+    told = await record(desk, late)
+    pending = {"verified": False, "approved_tenths_bps": None, "checked_at": None}
+    assert told == told | pending
+    status = await desk.ok("builder_fee_status", late.caller)
     assert (status["approved"], status["source"], status["stale"]) == (False, "record", True)
 
 
 async def test_only_the_linked_wallet_is_recorded(desk: Desk) -> None:
     p, other = await desk.linked(), await desk.person()
-    for who, wallet in ((p, other.wallet.address), (other, other.wallet.address)):
-        refused = await desk.refused(
-            "builder_fee_record", who.caller, wallet=wallet, max_fee_rate="0.1%"
-        )
-        assert (refused.status, refused.body["error"]) == (409, "not_linked")
+    for who in (p, other):
+        told = await record_refused(desk, who, wallet=other.wallet.address)
+        assert told == (409, "not_linked")
     assert (await desk.ok("builder_fee_status", other.caller))["wallet"] is None
 
 
-@pytest.mark.parametrize(
-    "rate", ["0.1", "1%%", "-0.1%", "abc", "", "0.00001%", "1e-1%", "0,1%", " 0.1%"]
-)
-async def test_what_is_no_rate_is_refused(rate: str, desk: Desk) -> None:
+async def test_what_is_no_rate_and_a_signature_that_is_not_the_wallets_are_refused(
+    desk: Desk,
+) -> None:
     p = await desk.linked()
-    refused = await desk.refused(
-        "builder_fee_record", p.caller, wallet=p.wallet.address, max_fee_rate=rate
-    )
-    assert (refused.status, refused.body["error"]) == (400, "invalid_request")
-
-
-async def test_a_signature_that_is_given_must_be_the_wallets(desk: Desk) -> None:
-    p = await desk.linked()
-    asked = {
-        "wallet": p.wallet.address,
-        "max_fee_rate": "0.1%",
-        "signature": {"r": "0x" + "11" * 32, "s": "0x" + "11" * 32, "v": 27},
-    }
-    assert (await desk.refused("builder_fee_record", p.caller, **asked)).body[
-        "error"
-    ] == "invalid_request"
-    assert (await desk.refused("builder_fee_record", p.caller, **asked, nonce=5)).body[
-        "error"
-    ] == "invalid_signature"
+    for rate in ("0.1", "1%%", "-0.1%", "abc", "", "0.00001%", "1e-1%", "0,1%", " 0.1%"):
+        told = await record_refused(desk, p, max_fee_rate=rate)
+        assert told == (400, "invalid_request"), rate
+    signature = {"r": "0x" + "11" * 32, "s": "0x" + "11" * 32, "v": 27}
+    assert (await record_refused(desk, p, signature=signature))[1] == "invalid_request"
+    assert (await record_refused(desk, p, signature=signature, nonce=5))[1] == "invalid_signature"
     assert await desk.rows("venue_builder_fees") == []
 
 

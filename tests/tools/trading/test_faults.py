@@ -14,7 +14,7 @@ from devtools.devvenue import VenueFault
 from devtools.devvenue.faults import FaultKind
 from domain.refusals import Refused
 from domain.trading.venue_account import TERMS
-from tests.tools.trading.conftest import Desk, Person, a_desk, order_key, signed
+from tests.tools.trading.conftest import Desk, Person, a_desk, order_key
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Caller, OperationResult
 from venue.budget import WEIGHT_PER_MINUTE
@@ -36,7 +36,7 @@ EFFECTS: list[tuple[FaultKind, dict[str, Any]]] = [
 IDS = [f"{e}-{next(iter(m.values()), '')}" for e, m in EFFECTS]
 
 
-async def in_time(ingest_context: Desk, name: str, who: Caller, **request: Any) -> OperationResult:
+async def in_time(desk: Desk, name: str, who: Caller, **request: Any) -> OperationResult:
     """The reply, after two silences of the venue at most, while the loop keeps turning.
 
     Held is counted in CPU of the loop's thread, which a loaded machine does not change; a call that
@@ -53,9 +53,9 @@ async def in_time(ingest_context: Desk, name: str, who: Caller, **request: Any) 
 
     beating = asyncio.ensure_future(beat())
     try:
-        before = ingest_context.outlasted()
-        reply = await ingest_context.do(name, who, **request)
-        assert ingest_context.outlasted() - before <= 2, "it waits for every silence anew"
+        before = desk.outlasted()
+        reply = await desk.do(name, who, **request)
+        assert desk.outlasted() - before <= 2, "it waits for every silence anew"
     finally:
         done = True
         await beating
@@ -63,134 +63,117 @@ async def in_time(ingest_context: Desk, name: str, who: Caller, **request: Any) 
     return reply
 
 
-def broken(ingest_context: Desk, effect: FaultKind, more: dict[str, Any]) -> None:
-    for venue in (ingest_context.main, ingest_context.test):
+def broken(desk: Desk, effect: FaultKind, more: dict[str, Any]) -> None:
+    for venue in (desk.main, desk.test):
         venue.faults.add(VenueFault(effect=effect, **more))
 
 
-@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
-@pytest.mark.parametrize("name", OPEN)
+each_fault = pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+
+
+def unavailable(reply: OperationResult) -> bool:
+    return (reply.status, reply.body.get("error")) == (503, "venue_unavailable")
+
+
+async def nothing_written(desk: Desk) -> bool:
+    return [await desk.rows(t) for t in TABLES] == [[]] * 4
+
+
+@each_fault
 async def test_an_open_route_refuses_with_venue_unavailable(
-    name: str, effect: FaultKind, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], desk: Desk
 ) -> None:
-    async with a_desk(sqlite_url) as desk:
-        broken(desk, effect, more)
-        reply = await in_time(desk, name, Caller("nobody"), **OPEN[name])
-        assert (reply.status, reply.body.get("error")) == (503, "venue_unavailable"), reply.body
-        assert int(reply.headers["Retry-After"]) >= 1
-        assert reply.body["who_fixes"] == "venue"
-        assert reply.body["retry_safe"] is True
-        assert [await desk.rows(t) for t in TABLES] == [[]] * 4
+    broken(desk, effect, more)
+    for name, asked in OPEN.items():
+        desk.clock.forward(minutes=2)
+        reply = await in_time(desk, name, Caller("nobody"), **asked)
+        assert unavailable(reply), (name, reply.body)
+        assert int(reply.headers["Retry-After"]) >= 1, name
+        assert (reply.body["who_fixes"], reply.body["retry_safe"]) == ("venue", True), name
+    assert await nothing_written(desk)
 
 
-@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+@each_fault
 async def test_a_link_is_refused_and_leaves_no_link(
-    effect: FaultKind, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], desk: Desk
 ) -> None:
-    async with a_desk(sqlite_url) as desk:
-        p = await desk.person()
-        told = await desk.challenge(p)
-        broken(desk, effect, more)
-        reply = await in_time(
-            desk,
-            "own_link",
-            p.caller,
-            challenge_id=told["challenge_id"],
-            signature=signed(p.wallet, told["message"]),
-        )
-        assert (reply.status, reply.body.get("error")) == (503, "venue_unavailable"), reply.body
-        assert [await desk.rows(t) for t in TABLES] == [[]] * 4
+    p = await desk.person()
+    told = await desk.challenge(p)
+    broken(desk, effect, more)
+    reply = await in_time(desk, "own_link", p.caller, **desk.answered(told, p.wallet))
+    assert unavailable(reply), reply.body
+    assert await nothing_written(desk)
 
 
-@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+@each_fault
 async def test_an_approval_without_an_answer_is_never_a_success(
-    effect: FaultKind, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], desk: Desk
 ) -> None:
-    async with a_desk(sqlite_url) as desk:
-        p = await desk.linked()
-        broken(desk, effect, more)
-        asked = desk.approval(p, order_key(1))
-        reply = await in_time(desk, "own_enable_relay", p.caller, **asked)
-        assert (reply.status, reply.body.get("error")) == (504, "outcome_unknown"), reply.body
-        assert [r["status"] for r in await desk.rows("venue_agent_keys")] == ["unknown"]
-        for venue in (desk.main, desk.test):
-            venue.faults.clear()
-        desk.clock.forward(seconds=5)
-        again = await in_time(desk, "own_enable_relay", p.caller, **asked)
-        assert again.status == 200, again.body
-        assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
-        assert sum(len(a.agents) for a in desk.test.state.accounts.values()) == 1
+    p = await desk.linked()
+    broken(desk, effect, more)
+    asked = desk.approval(p, order_key(1))
+    reply = await in_time(desk, "own_enable_relay", p.caller, **asked)
+    assert (reply.status, reply.body.get("error")) == (504, "outcome_unknown"), reply.body
+    assert [r["status"] for r in await desk.rows("venue_agent_keys")] == ["unknown"]
+    for venue in (desk.main, desk.test):
+        venue.faults.clear()
+    desk.clock.forward(seconds=5)
+    again = await in_time(desk, "own_enable_relay", p.caller, **asked)
+    assert again.status == 200, again.body
+    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
+    assert sum(len(a.agents) for a in desk.test.state.accounts.values()) == 1
 
 
-@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+@each_fault
 async def test_verify_status_and_builder_fee_say_that_they_do_not_know(
-    effect: FaultKind, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], desk: Desk
 ) -> None:
-    async with a_desk(sqlite_url) as desk:
-        p = await desk.linked()
-        await desk.enabled(p, order_key(1))
-        before = [await desk.rows(t) for t in TABLES]
-        broken(desk, effect, more)
-        desk.clock.forward(minutes=5)
-        verified = await in_time(desk, "own_enable_verify", p.caller)
-        assert (verified.status, verified.body.get("error")) == (503, "venue_unavailable"), (
-            verified.body
-        )
-        status = await in_time(desk, "own_status", p.caller)
-        assert status.status == 200
-        assert (status.body["stale"], status.body["equity_usdc"], status.body["funded"]) == (
-            True,
-            None,
-            None,
-        )
-        fee = await in_time(desk, "builder_fee_status", p.caller)
-        assert (fee.status, fee.body["approved"], fee.body["stale"]) == (200, False, True)
-        assert [await desk.rows(t) for t in TABLES] == before
-        recorded = await in_time(
-            desk, "builder_fee_record", p.caller, wallet=p.wallet.address, max_fee_rate="0.1%"
-        )
-        assert (
-            recorded.status,
-            recorded.body["verified"],
-            recorded.body["approved_tenths_bps"],
-        ) == (200, False, None)
+    p = await desk.linked()
+    await desk.enabled(p, order_key(1))
+    before = [await desk.rows(t) for t in TABLES]
+    broken(desk, effect, more)
+    desk.clock.forward(minutes=5)
+    assert unavailable(await in_time(desk, "own_enable_verify", p.caller))
+    status = await in_time(desk, "own_status", p.caller)
+    unknown = {"stale": True, "equity_usdc": None, "funded": None}
+    assert (status.status, status.body) == (200, {**status.body, **unknown})
+    fee = await in_time(desk, "builder_fee_status", p.caller)
+    assert (fee.status, fee.body["approved"], fee.body["stale"]) == (200, False, True)
+    assert [await desk.rows(t) for t in TABLES] == before
+    asked = {"wallet": p.wallet.address, "max_fee_rate": "0.1%"}
+    told = await in_time(desk, "builder_fee_record", p.caller, **asked)
+    figures = (told.status, told.body["verified"], told.body["approved_tenths_bps"])
+    assert figures == (200, False, None)
 
 
-async def quiet(ingest_context: Desk, p: Person) -> list[OperationResult]:
-    """Every route that asks the venue nothing."""
-    admin = Caller("admin", credential="x")
-    return [
-        await in_time(ingest_context, "own_terms", Caller("nobody")),
-        await in_time(ingest_context, "builder_fee_config", Caller("nobody")),
-        await in_time(ingest_context, "builder_fee_count", admin),
-        await in_time(
-            ingest_context,
-            "own_link_challenge",
-            p.caller,
-            address=p.wallet.address,
-            terms_sha256=TERMS.sha256,
-        ),
-        await in_time(ingest_context, "own_intent", p.caller, kind="hold"),
-        await in_time(ingest_context, "own_status", p.caller),
+async def quiet(desk: Desk, p: Person) -> list[int]:
+    """The statuses of every route that asks the venue nothing."""
+    text = {"address": p.wallet.address, "terms_sha256": TERMS.sha256}
+    calls: list[tuple[str, Caller, dict[str, Any]]] = [
+        ("own_terms", Caller("nobody"), {}),
+        ("builder_fee_config", Caller("nobody"), {}),
+        ("builder_fee_count", Caller("admin", credential="x"), {}),
+        ("own_link_challenge", p.caller, text),
+        ("own_intent", p.caller, {"kind": "hold"}),
+        ("own_status", p.caller, {}),
     ]
+    return [(await in_time(desk, name, who, **asked)).status for name, who, asked in calls]
 
 
-@pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
+@each_fault
 async def test_what_needs_no_venue_is_answered_under_every_fault(
-    effect: FaultKind, more: dict[str, Any], sqlite_url: str
+    effect: FaultKind, more: dict[str, Any], desk: Desk
 ) -> None:
-    async with a_desk(sqlite_url) as desk:
-        p = await desk.person()
-        broken(desk, effect, more | {"times": 1_000})
-        assert [r.status for r in await quiet(desk, p)] == [200, 200, 200, 201, 201, 200]
-        faults = [*desk.main.faults.rows, *desk.test.faults.rows]
-        assert [f.times for f in faults] == [1_000, 1_000], "the venue was asked"
+    broken(desk, effect, more | {"times": 1_000})
+    assert await quiet(desk, await desk.person()) == [200, 200, 200, 201, 201, 200]
+    faults = [*desk.main.faults.rows, *desk.test.faults.rows]
+    assert [f.times for f in faults] == [1_000, 1_000], "the venue was asked"
 
 
 async def test_what_needs_no_venue_works_without_one(sqlite_url: str) -> None:
     async with a_desk(sqlite_url, down=True) as desk:
         p = await desk.person()
-        assert [r.status for r in await quiet(desk, p)] == [200, 200, 200, 201, 201, 200]
+        assert await quiet(desk, p) == [200, 200, 200, 201, 201, 200]
         assert (await desk.ok("own_status", p.caller))["linked"] is False
 
 
@@ -233,22 +216,15 @@ async def test_unknown_fields_change_no_answer(desk: Desk) -> None:
     assert met["testnet", "extraAgents", "field"] > 0
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $437.92.",
-        "Something that nobody has heard",
-    ],
-)
+EXHAUSTED = "Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $1.0."
+
+
+@pytest.mark.parametrize("words", [EXHAUSTED, "Something that nobody has heard"])
 async def test_abuse_35_an_exhausted_address_or_unknown_words_are_refused_in_the_venues_words(
     words: str, desk: Desk
 ) -> None:
-    p = await desk.linked()
-    desk.test.faults.add(
-        VenueFault(
-            effect="malformed", route="/exchange", value={"status": "err", "response": words}
-        )
-    )
+    p, value = await desk.linked(), {"status": "err", "response": words}
+    desk.test.faults.add(VenueFault(effect="malformed", route="/exchange", value=value))
     reply = await desk.refused("own_enable_relay", p.caller, **desk.approval(p, order_key(1)))
     assert (reply.status, reply.body["error"]) == (409, "conflict")
     assert reply.body["detail"]["venue"] == words
@@ -261,15 +237,13 @@ async def test_abuse_35_while_an_address_is_exhausted_the_lanes_of_closes_and_th
     """The venue refuses the address; this service's own budget is nobody's address, and keeps a
     reserve however often the refused owner and strangers try."""
     p = await desk.linked()
-    words = "Too many cumulative requests sent (37986 > 10436) for cumulative volume traded $1.0."
-    refused = {"status": "err", "response": words}
+    refused = {"status": "err", "response": EXHAUSTED}
     desk.test.faults.add(VenueFault(effect="malformed", route="/exchange", value=refused))
     budget = desk.networks.get("testnet").client._budget
     tried = 0
     while tried < 2_000:
-        reply = await desk.refused(
-            "own_enable_relay", p.caller, **desk.approval(p, order_key(1_000 + tried))
-        )
+        asked = desk.approval(p, order_key(1_000 + tried))
+        reply = await desk.refused("own_enable_relay", p.caller, **asked)
         tried += 1
         if reply.status == 503:
             break
@@ -287,17 +261,12 @@ async def test_abuse_45_an_ok_with_an_unknown_object_is_unknown_and_not_a_succes
     desk: Desk,
 ) -> None:
     p = await desk.linked()
-    for value in (
-        {"status": "ok"},
-        {"status": "ok", "response": {"type": "new"}},
-        {"status": "maybe"},
-        [],
-    ):
+    new = {"status": "ok", "response": {"type": "new"}}
+    for value in ({"status": "ok"}, new, {"status": "maybe"}, []):
         desk.test.faults.clear()
         desk.clock.forward(minutes=1)
         desk.test.faults.add(VenueFault(effect="malformed", route="/exchange", value=value))
         desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
-        reply = await desk.refused(
-            "own_enable_relay", p.caller, **desk.approval(p, order_key(desk.next_nonce()))
-        )
-        assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")
+        asked = desk.approval(p, order_key(desk.next_nonce()))
+        reply = await desk.refused("own_enable_relay", p.caller, **asked)
+        assert (reply.status, reply.body["error"]) == (504, "outcome_unknown"), value
