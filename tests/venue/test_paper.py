@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devtools.devvenue import DevVenue, Rules
-from devtools.devvenue.trading import Batch, new_order, place
+from devtools.devvenue.trading import new_order, place
+from devtools.devvenue.wires import OrderWire
 from domain.trading.orders import Tif
 from domain.trading.paper.entries import Entry, Filled, Model
 from domain.trading.paper.matching import consumed_depth
@@ -85,8 +86,8 @@ class Beside:
             "a": 0, "b": self.is_buy, "p": str(self.limit), "s": str(self.size), "r": False,
             "t": {"limit": {"tif": TIFS[self.tif]}},
         }  # fmt: skip
-        batch = Batch(builder=(BUILDER.address.lower(), 100))
-        place(state, account, new_order(state, account, told, batch), batch)
+        row, builder = OrderWire.model_validate(told), (BUILDER.address.lower(), 100)
+        place(state, account, new_order(state, account, row, builder))
         sight = MarketSnapshot(snapshot=seen, perps={"BTC": perp(self.venue)})
         met = execute_on_arrival(self.account, self.asked, sight, MODEL, consumed={})
         self.asked = replace(self.asked, took=met.took)

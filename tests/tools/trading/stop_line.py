@@ -29,6 +29,7 @@ from venue import actions, signing
 from venue.keystore import Keystore
 
 TICK = timedelta(seconds=30)
+ZERO_ = Decimal(0)
 
 
 @dataclass
@@ -64,6 +65,20 @@ class Lines:
         self.desk.clock.at += TICK
         self.desk.test.move("ETH", self.desk.test.market("ETH").mark)  # time moves there too
         return await (keeper or self.keeper).round()
+
+    async def ticks(self, times: int) -> None:
+        for _ in range(times):
+            await self.tick()
+
+    async def state(self, mandate: Mandate) -> str | None:
+        """The stop line's stored state of a mandate."""
+        kept = await self.keeping(mandate)
+        return None if kept is None else kept.state
+
+    async def found(self, order: Order) -> Order:
+        found = await self.desk.store.read(lambda uow: uow.orders.get(order.order_id))
+        assert found is not None
+        return found
 
     def switched(self, **values: bool) -> None:
         self.desk.switched(**values)
@@ -109,11 +124,8 @@ class Lines:
     ) -> Any:
         """An order of the wallet itself at the venue; a negative size sells."""
         self.n += 1
-        market = self.desk.test.market(coin)
-        is_buy, now = (
-            not size.startswith("-"),
-            milliseconds(self.desk.clock.now()) + 50_000 + self.n,
-        )
+        market, is_buy = self.desk.test.market(coin), not size.startswith("-")
+        now = milliseconds(self.desk.clock.now()) + 50_000 + self.n
         made = actions.place([
             actions.order(
                 asset=market.asset, is_buy=is_buy, price=Decimal(px) if px else far(market.mark, is_buy), size=abs(Decimal(size)),
@@ -133,17 +145,24 @@ class Lines:
         """A position that an order of the mandate opened; a negative size is a short one."""
         told = self.trade(p, coin, size)["filled"]
         assert Decimal(told["totalSz"]) == abs(Decimal(size))
-        order = self.order(p, mandate, coin, size, f"0x{self.n:032x}")
-        order = replace(
-            order,
-            status="executed",
-            filled_size=abs(Decimal(size)),
-            avg_px=Decimal(told["avgPx"]),
+        px, filled = Decimal(told["avgPx"]), abs(Decimal(size))
+        order = self.order(
+            p,
+            mandate,
+            coin,
+            size,
+            f"0x{self.n:032x}",
+            filled_size=filled,
+            avg_px=px,
             fills_whole=True,
         )
+        await self.filled(order, px, filled)
+        return order
+
+    async def filled(self, order: Order, px: Decimal, size: Decimal) -> None:
+        """Put an order on record, with one fill."""
         fill = OrderFill(
-            px=Decimal(told["avgPx"]), size=abs(Decimal(size)), fee=Decimal(0), builder_fee=Decimal(0), closed_pnl=Decimal(0),
-            at=self.desk.clock.now(), tid=self.n,
+            px=px, size=size, fee=ZERO_, builder_fee=ZERO_, closed_pnl=ZERO_, at=self.desk.clock.now(), tid=self.n
         )  # fmt: skip
 
         def work(uow: Any) -> None:
@@ -151,7 +170,6 @@ class Lines:
             uow.orders.add_fills(order.order_id, [fill])
 
         await self.desk.store.write(work)
-        return order
 
     async def resting(
         self, p: Person, mandate: Mandate | None, coin: str, size: str, px: str
