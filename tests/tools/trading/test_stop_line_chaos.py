@@ -26,15 +26,8 @@ SEED = int(os.environ.get("KEEPER_SEED", "1"))
 RUNS = int(os.environ.get("KEEPER_RUNS", "300"))
 AT_MOST = 120  # ticks until everything is closed, the rests of a blocked ladder with them
 KINDS = (
-    "order",
-    "cancelByCloid",
-    "clearinghouseState",
-    "openOrders",
-    "orderStatus",
-    "l2Book",
-    "metaAndAssetCtxs",
-    "userFillsByTime",
-)
+    "order", "cancelByCloid", "clearinghouseState", "openOrders", "orderStatus", "l2Book", "metaAndAssetCtxs", "userFillsByTime",
+)  # fmt: skip
 EFFECTS = ("status", "lost", "executed_status", "unknown_field", "not_json", "truncated", "huge")
 STRANGE: tuple[Any, ...] = (
     {"status": "ok", "response": {"type": "order", "data": {"statuses": [{"unheard": 1}]}}},
@@ -46,15 +39,7 @@ STRANGE: tuple[Any, ...] = (
 
 FILLED: Any = {"filled": {"totalSz": "10", "avgPx": "58000", "oid": 5}}
 STATUSES = ("response", "data", "statuses")
-OPEN: Any = {
-    "coin": "BTC",
-    "limitPx": "30000",
-    "oid": 5,
-    "side": "B",
-    "sz": "1",
-    "timestamp": 1,
-    "origSz": "1",
-}
+OPEN: Any = {"coin": "BTC", "limitPx": "30000", "oid": 5, "side": "B", "sz": "1", "timestamp": 1, "origSz": "1"}  # fmt: skip
 # Answers in the venue's own forms that are not true.
 LIES: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
     ("order", STATUSES, [FILLED]),
@@ -105,28 +90,31 @@ class Scene:
     p: Person
     m: Mandate
 
-    async def played(self, fate: Fate, another: Fate | None = None) -> int:
-        """Play with a process that may die, then with others; how many ticks it took."""
-        fates = [fate, *([another] if another else [])]
-        process = 0
-        keeper = mortal(self.lines, f"p{process}", fates[0])
+    async def played(self, *fates: Fate) -> None:
+        """Play with processes that may die, one after the other."""
+        left = iter(fates)
+        keeper = mortal(self.lines, "p0", next(left))
         with self.lines.only_shrinks(self.p, "BTC"):
             for n in range(AT_MOST):
                 try:
                     await self.lines.tick(keeper)
                 except Killed:
-                    process += 1
-                    fresh = fates[process] if process < len(fates) else Fate()
-                    keeper = mortal(self.lines, f"p{process}", fresh)
+                    keeper = mortal(self.lines, f"p{n + 1}", next(left, Fate()))
                     self.lines.desk.clock.forward(seconds=61)  # its lease runs out
-                kept = await self.lines.keeping(self.m)
-                if kept is not None and kept.state == "done":
-                    return n
+                if await self.lines.state(self.m) == "done":
+                    return
                 if self.lines.held(self.p) and n > 20:
                     self.lines.desk.test.move("BTC", "58000")
-        raise AssertionError(
-            f"not closed after {AT_MOST} ticks: {await self.lines.keeping(self.m)}"
-        )
+        raise AssertionError(f"open after {AT_MOST} ticks: {await self.lines.keeping(self.m)}")
+
+    async def plays(self, note: str, *fates: Fate) -> None:
+        """Play to the end of all faults, and check; `note` says how to play it again."""
+        try:
+            await self.played(*fates)
+            self.lines.desk.test.faults.clear()
+            await self.sound()
+        except AssertionError as error:
+            raise AssertionError(note) from error
 
     async def sound(self) -> None:
         """What holds however it was played, once the tick of orders has asked after all."""
@@ -161,9 +149,8 @@ async def scene(lines: Lines) -> Scene:
     m = await lines.mandate(p)
     await lines.bought(p, m)
     await lines.resting(p, m, "BTC", "0.001", "30000")
-    lines.desk.test.book(
-        "BTC", [("58000", "0.004"), ("57000", "0.004"), ("40000", "9")], [("58100", "9")]
-    )
+    bids = [("58000", "0.004"), ("57000", "0.004"), ("40000", "9")]
+    lines.desk.test.book("BTC", bids, [("58100", "9")])
     lines.desk.test.prices("BTC", "58050", "58050")
     return Scene(lines, p, m)
 
@@ -183,14 +170,12 @@ async def sweep(lines: Lines, every: int) -> None:
     assert last > 30
     for at in range(1 + SEED % every, last + 1, every):
         for after in (False, True):
-            made = await scene(lines)
-            try:
-                await made.played(Fate(at, after))
-                await made.sound()
-            except AssertionError as error:
-                raise AssertionError(
-                    f"killed {'after' if after else 'before'} {at} of {last}"
-                ) from error
+            note = f"killed {'after' if after else 'before'} {at} of {last}"
+            await (await scene(lines)).plays(note, Fate(at, after))
+
+
+def may_die(rng: random.Random, chance: float, steps: int) -> Fate:
+    return Fate(rng.randint(1, steps), rng.random() < 0.5) if rng.random() < chance else Fate()
 
 
 async def faulty(lines: Lines, seed: int) -> None:
@@ -198,25 +183,14 @@ async def faulty(lines: Lines, seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - a seed that can be played again
     made = await scene(lines)
     for _ in range(rng.randint(1, 6)):
-        kind = rng.choice(KINDS)
+        kind, times, status = rng.choice(KINDS), rng.randint(1, 4), rng.choice((429, 500, 502))
+        fault = VenueFault(effect=rng.choice(EFFECTS), kind=kind, times=times, status=status)
         if rng.random() < 0.2:
             fault = VenueFault(effect="malformed", kind=kind, times=1, value=rng.choice(STRANGE))
-        else:
-            fault = VenueFault(
-                effect=rng.choice(EFFECTS),
-                kind=kind,
-                times=rng.randint(1, 4),
-                status=rng.choice((429, 500, 502)),
-            )
         lines.desk.test.faults.add(fault)
     lines.desk.test.rules.strict_reduce_only = rng.random() < 0.3
-    first = Fate(rng.randint(1, 60), rng.random() < 0.5) if rng.random() < 0.7 else Fate()
-    second = Fate(rng.randint(1, 40), rng.random() < 0.5) if rng.random() < 0.3 else Fate()
-    try:
-        await made.played(first, second)
-        await made.sound()
-    except AssertionError as error:
-        raise AssertionError(f"KEEPER_SEED={seed} KEEPER_RUNS=1") from error
+    fates = may_die(rng, 0.7, 60), may_die(rng, 0.3, 40)
+    await made.plays(f"KEEPER_SEED={seed} KEEPER_RUNS=1", *fates)
 
 
 async def lying(lines: Lines, seed: int) -> None:
@@ -225,17 +199,10 @@ async def lying(lines: Lines, seed: int) -> None:
     made = await scene(lines)
     told = rng.sample(LIES, rng.randint(1, 4))
     for kind, path, value in told:
-        lie = VenueFault(
-            effect="malformed", kind=kind, path=path, value=value, times=rng.randint(1, 5)
-        )
+        times = rng.randint(1, 5)
+        lie = VenueFault(effect="malformed", kind=kind, path=path, value=value, times=times)
         lines.desk.test.faults.add(lie)
-    fate = Fate(rng.randint(1, 60), rng.random() < 0.5) if rng.random() < 0.4 else Fate()
-    try:
-        await made.played(fate)
-        lines.desk.test.faults.clear()
-        await made.sound()
-    except AssertionError as error:
-        raise AssertionError(f"KEEPER_SEED={seed} KEEPER_RUNS=1: {told}") from error
+    await made.plays(f"KEEPER_SEED={seed} KEEPER_RUNS=1: {told}", may_die(rng, 0.4, 60))
 
 
 async def test_killed_at_a_step_the_next_process_goes_on_and_the_position_only_shrinks(
@@ -259,17 +226,12 @@ async def test_a_venue_that_lies_never_flips_a_position_and_it_always_ends_close
 
 
 @pytest.mark.campaign
-async def test_a_lying_venue_for_long(lines: Lines) -> None:
-    for seed in range(SEED, SEED + RUNS):
-        await lying(lines, seed)
-
-
-@pytest.mark.campaign
 async def test_killed_at_every_step(lines: Lines) -> None:
     await sweep(lines, every=1)
 
 
 @pytest.mark.campaign
-async def test_random_faults_and_kills_for_long(lines: Lines) -> None:
+@pytest.mark.parametrize("play", [faulty, lying])
+async def test_random_faults_lies_and_kills_for_long(play: Any, lines: Lines) -> None:
     for seed in range(SEED, SEED + RUNS):
-        await faulty(lines, seed)
+        await play(lines, seed)
