@@ -17,6 +17,7 @@ from storage.integrity.ledger_check import verify
 from tests.storage import material as m
 from tests.tools.trading.conftest import Desk, Person
 from tests.tools.trading.orders import agent, day_use, trader
+from tests.world import BY_NAME
 from tools.model.operation import Caller, OperationResult
 from tools.trading.orders.status_sync import sync_due_orders
 from tools.trading.paper.market_data import figures, snapshot
@@ -31,47 +32,45 @@ def code(reply: OperationResult) -> tuple[int, str]:
     return reply.status, str(reply.body.get("error"))
 
 
-async def prepare(ingest_context: Desk, who: Caller, **request: Any) -> str:
-    made = await ingest_context.ok("order_prepare", who, **{**BUY, **request})
+async def prepare(desk: Desk, who: Caller, **request: Any) -> str:
+    made = await desk.ok("order_prepare", who, **{**BUY, **request})
     return str(made["order"]["order_id"])
 
 
-async def paper(ingest_context: Desk, p: Person, **request: Any) -> dict[str, Any]:
-    return await ingest_context.ok(
-        "order_execute", p.caller, order_id=await prepare(ingest_context, p.caller, **request)
+async def paper(desk: Desk, p: Person, **request: Any) -> dict[str, Any]:
+    return await desk.ok(
+        "order_execute", p.caller, order_id=await prepare(desk, p.caller, **request)
     )
 
 
-async def limit(
-    ingest_context: Desk, p: Person, px: str, size: str, **request: Any
-) -> dict[str, Any]:
+async def limit(desk: Desk, p: Person, px: str, size: str, **request: Any) -> dict[str, Any]:
     return await paper(
-        ingest_context, p, **{"type": "limit", "limit_px": px, "size": size, "tif": "gtc"} | request
+        desk, p, **{"type": "limit", "limit_px": px, "size": size, "tif": "gtc"} | request
     )
 
 
-async def whole(ingest_context: Desk, p: Person, book: str) -> dict[str, Any]:
-    return await ingest_context.ok("own_paper_book", p.caller, book=book)
+async def whole(desk: Desk, p: Person, book: str) -> dict[str, Any]:
+    return await desk.ok("own_paper_book", p.caller, book=book)
 
 
-async def watch(ingest_context: Desk) -> int:
-    assert ingest_context.deps.paper is not None
-    return await ingest_context.deps.paper.watch(ingest_context.networks.get("mainnet"))
+async def watch(desk: Desk) -> int:
+    assert desk.deps.paper is not None
+    return await desk.deps.paper.watch(desk.networks.get("mainnet"))
 
 
-async def kinds(ingest_context: Desk, book: str) -> list[Any]:
-    return [e.payload for e in await entries_of(ingest_context, book)]
+async def kinds(desk: Desk, book: str) -> list[Any]:
+    return [e.payload for e in await entries_of(desk, book)]
 
 
-async def entries_of(ingest_context: Desk, book: str) -> list[Entry]:
+async def entries_of(desk: Desk, book: str) -> list[Entry]:
     """The whole of a book."""
-    found = await ingest_context.store.read(lambda uow: uow.paper.get(book))
+    found = await desk.store.read(lambda uow: uow.paper.get(book))
     assert found is not None
-    return (await ingest_context.store.read(lambda uow: uow.paper.recent(found, 10**9)))[1]
+    return (await desk.store.read(lambda uow: uow.paper.recent(found, 10**9)))[1]
 
 
-async def proves(ingest_context: Desk) -> None:
-    report = await verify(ingest_context.store.url)
+async def proves(desk: Desk) -> None:
+    report = await verify(desk.store.url)
     assert report.ok, report.findings
     assert report.paper_books
 
@@ -103,13 +102,10 @@ async def test_an_order_beyond_the_depth_is_filled_in_part(desk: Desk) -> None:
     desk.main.book("BTC", BIDS, THIN)
     told = await paper(desk, p, size="0.00075")
     assert (told["status"], told["partial"], told["filled_size"]) == ("executed", True, "0.0006")
-    assert [(f["px"], f["size"]) for f in told["fills"]] == [
-        ("64001", "0.0003"),
-        ("64002", "0.0002"),
-        ("64003", "0.0001"),
-    ]
-    day = [use for scope, use in (await day_use(desk)).items()]
-    assert all(0 < used < 48_241_500 and reserved == 0 for used, reserved in day)
+    fills = [("64001", "0.0003"), ("64002", "0.0002"), ("64003", "0.0001")]
+    assert [(f["px"], f["size"]) for f in told["fills"]] == fills
+    for used, reserved in (await day_use(desk)).values():
+        assert (0 < used < 48_241_500, reserved) == (True, 0)
     await proves(desk)
 
 
@@ -119,34 +115,23 @@ async def test_orders_of_several_books_never_have_the_same_size_of_one_snapshot_
     people = [await both.person() for _ in range(4)]
     both.main.book("BTC", BIDS, THIN)
     ids = [await prepare(both, p.caller, size="0.0004") for p in people]
-    sights = []
     desk, venue = both.deps.paper, both.networks.get("mainnet")
     assert desk is not None
-    for order_id in ids:
-        order = await both.store.read(lambda uow, o=order_id: uow.orders.get(o))
-        assert order is not None
-        sights.append(await _sight(both, venue, order))
-    assert len({s.snapshot.hash for s in sights}) == 1
+    seen = await snapshot(venue, "BTC", both.clock, "house", 60)
+    market = MarketSnapshot(snapshot=seen, perps=await figures(venue, ("",)))
 
-    def fill(order_id: str, market_snapshot: Any) -> Any:
+    def fill(order_id: str) -> Any:
         def work(uow: Any) -> Any:
-            order = uow.orders.get(order_id, lock=True)
-            return desk.fill(uow, order, market_snapshot, both.clock.now())
+            return desk.fill(uow, uow.orders.get(order_id, lock=True), market, both.clock.now())
 
         return both.store.write(work)
 
-    outcomes = await asyncio.gather(*(fill(o, s) for o, s in zip(ids, sights, strict=True)))
+    outcomes = await asyncio.gather(*(fill(order_id) for order_id in ids))
     total = sum((f.size for o in outcomes for f in o.fills), Decimal(0))
     assert total == Decimal("0.0006")
 
 
-async def _sight(ingest_context: Desk, venue: Any, order: Any) -> Any:
-    """The one snapshot that is held for a minute."""
-    seen = await snapshot(venue, order.product, ingest_context.clock, "house", 60)
-    return MarketSnapshot(snapshot=seen, perps=await figures(venue, ("",)))
-
-
-@pytest.mark.parametrize("fault", ["stale", "one side", "silent", "silent later"])
+@pytest.mark.parametrize("fault", ["stale", "still", "one side", "silent", "silent later"])
 async def test_without_a_fresh_second_book_nothing_is_filled_and_nothing_stays_reserved(
     desk: Desk, fault: str
 ) -> None:
@@ -156,17 +141,19 @@ async def test_without_a_fresh_second_book_nothing_is_filled_and_nothing_stays_r
     def silent() -> None:
         desk.main.faults.add(VenueFault(effect="status", status=500))
 
-    if fault == "stale":
-        desk.main.stale_book("BTC", int((desk.clock.now().timestamp() - 10) * 1_000))
+    now = int(desk.clock.now().timestamp() * 1_000)
+    if fault in ("stale", "still"):
+        desk.main.stale_book("BTC", now - (10_000 if fault == "stale" else 0))
     elif fault == "one side":
         desk.main.book("BTC", [], THIN)
     elif fault == "silent":
         silent()
     else:
         desk.meanwhile.append(silent)
-    desk.clock.forward(seconds=2)
+    desk.clock.forward(seconds=0 if fault == "still" else 2)
     reply = await desk.refused("order_execute", p.caller, order_id=order_id)
     assert code(reply) == (503, "wallet_venue_unavailable")
+    assert ("second book" in reply.body["reason"]) is (fault == "still")
     order = await desk.ok("order_get", p.caller, order_id=order_id)
     assert (order["status"], order["fills"]) == ("rejected", [])
     assert order["refusal"]["error"] == "wallet_venue_unavailable"
@@ -174,32 +161,23 @@ async def test_without_a_fresh_second_book_nothing_is_filled_and_nothing_stays_r
     assert await desk.rows("paper_entries") == []
 
 
-async def test_a_time_that_stands_still_at_the_venue_is_no_second_snapshot(desk: Desk) -> None:
-    p = await desk.person()
-    order_id = await prepare(desk, p.caller, notional_usdc="40")
-    desk.main.stale_book("BTC", int(desk.clock.now().timestamp() * 1_000))
-    reply = await desk.refused("order_execute", p.caller, order_id=order_id)
-    assert "second book" in reply.body["reason"]
+async def at_book(desk: Desk, p: Person, order_id: str, *asks: tuple[str, str]) -> dict[str, Any]:
+    """An order that waits, half a minute later, after the market stood so."""
+    desk.clock.forward(seconds=31)
+    desk.main.book("BTC", [("62000", "1")], list(asks))
+    await sync_due_orders(desk.deps)
+    return await desk.ok("order_get", p.caller, order_id=order_id)
 
 
 async def test_an_order_that_waits_fills_when_the_market_goes_through_it(both: Desk) -> None:
     p = await both.person()
     told = await limit(both, p, "63000", "0.0004")
     assert (told["status"], told["fills"]) == ("resting", [])
-    both.clock.forward(seconds=31)
-    both.main.book("BTC", [("62000", "1")], [("63000", "1")])
-    await sync_due_orders(both.deps)
-    touched = await both.ok("order_get", p.caller, order_id=told["order_id"])
-    assert touched["status"] == "resting"
-    both.clock.forward(seconds=31)
-    both.main.book("BTC", [("62000", "1")], [("62999", "0.0004"), ("63000", "1")])
-    await sync_due_orders(both.deps)
-    part = await both.ok("order_get", p.caller, order_id=told["order_id"])
+    order_id = told["order_id"]
+    assert (await at_book(both, p, order_id, ("63000", "1")))["status"] == "resting"
+    part = await at_book(both, p, order_id, ("62999", "0.0004"), ("63000", "1"))
     assert (part["status"], part["filled_size"]) == ("resting", "0.0002")
-    both.clock.forward(seconds=31)
-    both.main.book("BTC", [("62000", "1")], [("62900", "1")])
-    await sync_due_orders(both.deps)
-    done = await both.ok("order_get", p.caller, order_id=told["order_id"])
+    done = await at_book(both, p, order_id, ("62900", "1"))
     assert (done["status"], done["filled_size"], done["avg_px"]) == ("executed", "0.0004", "63000")
     assert [f["px"] for f in done["fills"]] == ["63000", "63000"]
     # 1.5 bps, and the builder's 10, of 12.6 each.
@@ -211,9 +189,7 @@ async def test_an_order_that_waits_fills_when_the_market_goes_through_it(both: D
 async def test_an_order_that_waits_is_cancelled_with_what_it_has(desk: Desk) -> None:
     p = await desk.person()
     told = await limit(desk, p, "63000", "0.0004")
-    desk.clock.forward(seconds=31)
-    desk.main.book("BTC", [("62000", "1")], [("62999", "0.0004")])
-    await sync_due_orders(desk.deps)
+    await at_book(desk, p, told["order_id"], ("62999", "0.0004"))
     done = await desk.ok("order_cancel", p.caller, order_id=told["order_id"])
     assert (done["order"]["status"], done["order"]["filled_size"]) == ("cancelled", "0.0002")
     assert set((await day_use(desk)).values()) == {(12_600_000, 0)}
@@ -273,33 +249,24 @@ async def test_abuse_37_there_are_ten_books_and_no_way_to_change_one(desk: Desk)
     assert code(reply) == (409, "conflict")
     told = await desk.ok("own_paper_books", p.caller)
     assert (len(told["books"]), told["opened_total"]) == (10, 10)
-    routes = {op.route for op in _operations() if op.route and "paper/books" in op.route[1]}
+    routes = [op.route for op in BY_NAME.values() if op.route and "paper/books" in op.route[1]]
     assert {method for method, _ in routes} == {"GET", "POST"}
 
 
-def _operations() -> Any:
-    from tools.catalogue import OPERATIONS
-
-    return OPERATIONS
-
-
-@pytest.mark.parametrize(
-    ("asked", "error"),
-    [
-        ({"name": "Trial"}, "conflict"),
-        ({"name": "x" * 41}, "invalid_request"),
-        ({"name": " "}, "invalid_request"),
-        ({"name": "More", "start_usdc": "100000.000001"}, "invalid_request"),
-        ({"name": "Less", "start_usdc": "9.999999"}, "invalid_request"),
-        ({"name": "Fine", "start_usdc": "50.0000001"}, "invalid_number"),
-        ({"name": "Whose", "agent_id": "u_abcdefgh23"}, "not_found"),
-    ],
-)
-async def test_a_book_that_cannot_be_opened(desk: Desk, asked: dict[str, str], error: str) -> None:
+async def test_a_book_that_cannot_be_opened(desk: Desk) -> None:
     p = await desk.person()
     await desk.ok("own_paper_book_open", p.caller, name="Trial")
-    reply = await desk.refused("own_paper_book_open", p.caller, **asked)
-    assert reply.body["error"] == error
+    for error, asked in (
+        ("conflict", {"name": "Trial"}),
+        ("invalid_request", {"name": "x" * 41}),
+        ("invalid_request", {"name": " "}),
+        ("invalid_request", {"name": "More", "start_usdc": "100000.000001"}),
+        ("invalid_request", {"name": "Less", "start_usdc": "9.999999"}),
+        ("invalid_number", {"name": "Fine", "start_usdc": "50.0000001"}),
+        ("not_found", {"name": "Whose", "agent_id": "u_abcdefgh23"}),
+    ):
+        reply = await desk.refused("own_paper_book_open", p.caller, **asked)
+        assert reply.body["error"] == error, asked
 
 
 async def test_another_persons_book_is_as_if_it_were_not_there(desk: Desk) -> None:
@@ -345,9 +312,8 @@ async def test_a_books_orders_come_in_pages(desk: Desk, monkeypatch: pytest.Monk
         ids.append((await paper(desk, p, notional_usdc="11"))["order_id"])
     first = await whole(desk, p, (await desk.ok("own_paper_books", p.caller))["books"][0]["book"])
     assert [o["order_id"] for o in first["orders"]["items"]] == ids[:0:-1]
-    rest = await desk.ok(
-        "own_paper_book", p.caller, book=first["book"], cursor=first["orders"]["next_cursor"]
-    )
+    after = {"book": first["book"], "cursor": first["orders"]["next_cursor"]}
+    rest = await desk.ok("own_paper_book", p.caller, **after)
     assert [o["order_id"] for o in rest["orders"]["items"]] == ids[:1]
     assert rest["orders"]["next_cursor"] is None
 

@@ -37,11 +37,8 @@ async def test_the_hall_shows_paper_apart_with_the_number_of_books_that_were_ope
     shown = await whole(both, t.person, book)
     assert (kept["book"], kept["trades"], kept["days"], kept["gaps"]) == (book, 1, 3, 0)
     assert kept["started_at"] == shown["first_fill_at"]
-    assert (
-        Decimal(str(kept["net_usdc"]))
-        == Decimal(str(shown["equity"][-1]["equity_usdc"])) - 10_000
-        < 0
-    )
+    net = Decimal(str(shown["equity"][-1]["equity_usdc"])) - 10_000
+    assert Decimal(str(kept["net_usdc"])) == net < 0
     assert kept["twr_bps"] == -1
     empty = (new["started_at"], new["net_usdc"], new["twr_bps"], new["days"])
     assert empty == (None, None, None, 0)
@@ -70,30 +67,18 @@ async def test_an_order_that_only_shrinks_has_no_such_end(desk: Desk) -> None:
     assert made["checks"]["liquidation_px_est"] is None, "the book has more than it could lose"
     await desk.ok("order_execute", p.caller, order_id=made["order"]["order_id"])
     desk.clock.forward(seconds=30)
-    less = await desk.ok(
-        "order_prepare", p.caller, **{**BUY, "side": "sell"}, size="0.0005", reduce_only=True
-    )
+    sell = {**BUY, "side": "sell", "size": "0.0005", "reduce_only": True}
+    less = await desk.ok("order_prepare", p.caller, **sell)
     assert less["checks"]["liquidation_px_est"] is None
 
 
 async def test_abuse_39_a_forged_answer_of_the_venue_moves_nothing(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
-    forged = {
-        "status": "ok",
-        "response": {
-            "type": "order",
-            "data": {"statuses": [{"filled": {"totalSz": "9", "avgPx": "1", "oid": 77}}]},
-        },
-    }
-    told = await desk.ok(
-        "order_record",
-        t.caller,
-        order_id=made["order"]["order_id"],
-        confirm_id=made["confirm_id"],
-        venue_response=forged,
-        oid=77,
-    )
+    data = {"statuses": [{"filled": {"totalSz": "9", "avgPx": "1", "oid": 77}}]}
+    forged = {"status": "ok", "response": {"type": "order", "data": data}}
+    named = {"order_id": made["order"]["order_id"], "confirm_id": made["confirm_id"]}
+    told = await desk.ok("order_record", t.caller, **named, venue_response=forged, oid=77)
     assert (told["status"], told["verified"], told["filled_size"]) == ("recorded", False, None)
     desk.clock.forward(seconds=30)
     told = await desk.ok("order_get", t.caller, order_id=told["order_id"])
