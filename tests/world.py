@@ -70,15 +70,10 @@ class Evm:
         return "0x" + self.chain.keys[n].hex()
 
     def facts(self, **changes: Any) -> ChainConfig:
-        told = {
-            "usdc": self.usdc,
-            "factory": self.factory,
-            "lens": self.lens,
-            "confirmations": 0,
-            "read_ms": 30_000,  # a busy machine is no hanging node
-            "call_ms": 60_000,
-        } | changes
-        return ChainConfig(CHAIN_ID, **({"rpc_url": self.url} | told))
+        contracts = {"usdc": self.usdc, "factory": self.factory, "lens": self.lens}
+        patience = {"read_ms": 30_000, "call_ms": 60_000}  # a busy machine is no hanging node
+        told = {"rpc_url": self.url, "confirmations": 0} | contracts | patience | changes
+        return ChainConfig(CHAIN_ID, **told)
 
 
 @contextmanager
@@ -88,9 +83,8 @@ def running_evm() -> Iterator[Evm]:
     chain = RememberingChain(lambda: int(clock.now().timestamp()), CHAIN_ID)
     with serve_in_thread(chain) as url:
         deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
-        yield Evm(
-            chain, clock, url, *asyncio.run(deployed(url, deployer, keeper)), keeper_key=keeper
-        )
+        contracts = asyncio.run(deployed(url, deployer, keeper))
+        yield Evm(chain, clock, url, *contracts, keeper_key=keeper)
 
 
 async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str, str]:
@@ -153,11 +147,8 @@ class World:
     async def owner(self) -> tuple[Caller, LocalWallet]:
         """A person who has signed in before."""
         wallet = self.wallet()
-        user = await self.store.write(
-            lambda uow: uow.identities.person(
-                wallet.address, new_id=self.deps.ids.short("u_"), now=self.clock.now()
-            )
-        )
+        new = {"new_id": self.deps.ids.short("u_"), "now": self.clock.now()}
+        user = await self.store.write(lambda uow: uow.identities.person(wallet.address, **new))
         return Caller("owner", user.user_id, user.user_id, user.address), wallet
 
     async def agent(
@@ -168,16 +159,10 @@ class World:
         name = await free_name(self.store, owner)
         told = await self.ok("owner_agent_register", owner, name=name, address=wallet.address)
         if accepts:
-            await self.ok(
-                "owner_agent_policy_put",
-                owner,
-                agent_id=told["agent_id"],
-                accepts_mandates=True,
-                **policy,
-            )
-        return Caller(
-            "agent", told["agent_id"], owner.user_id, wallet.address, name, hashed(told["key"])
-        ), wallet
+            policy = {"agent_id": told["agent_id"], "accepts_mandates": True} | policy
+            await self.ok("owner_agent_policy_put", owner, **policy)
+        named = (told["agent_id"], owner.user_id, wallet.address, name, hashed(told["key"]))
+        return Caller("agent", *named), wallet
 
     async def prove(self, agent: Caller, wallet: LocalWallet) -> None:
         """Let a wallet sign that it is the agent's."""
@@ -198,9 +183,8 @@ class World:
     async def mined(
         self, wallet: LocalWallet, call: dict[str, Any], gas: int | None = PLENTY
     ) -> tuple[bool, str]:
-        receipt = await wallet.send(
-            Call(call["chain_id"], call["to"], call["data"], call["value"]), gas=gas
-        )
+        sent = Call(call["chain_id"], call["to"], call["data"], call["value"])
+        receipt = await wallet.send(sent, gas=gas)
         return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
 
 
@@ -234,26 +218,16 @@ class Mandated:
         return await self.world.ok("mandate_get", self.owner, public_id=self.id)
 
     async def execute(self, amount: str, **more: Any) -> OperationResult:
-        data = self.world.deposit_data(self.vault or self.world.evm.market, amount)
-        return await self.as_agent(
-            "mandate_execute_call",
-            target=self.world.evm.market,
-            data=data,
-            approve_amount=amount,
-            **more,
-        )
+        market = self.world.evm.market
+        data = self.world.deposit_data(self.vault or market, amount)
+        asked = {"target": market, "data": data, "approve_amount": amount} | more
+        return await self.as_agent("mandate_execute_call", **asked)
 
 
 def config_of(evm: Evm) -> Config:
     """Settings whose markets file knows the chain's own market."""
-    market = {
-        "id": "test-market",
-        "name": "Test Market",
-        "status": "live",
-        "kind": "erc4626",
-        "chain_id": CHAIN_ID,
-        "address": evm.market,
-    }
+    named = {"id": "test-market", "name": "Test Market", "status": "live", "kind": "erc4626"}
+    market = named | {"chain_id": CHAIN_ID, "address": evm.market}
     return Config(default_chain_id=CHAIN_ID, markets=(market,))
 
 

@@ -9,7 +9,7 @@ from domain.mandates.clauses import plain
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.times import Timestamp
-from domain.wire_fields import described
+from domain.wire_fields import copy_fields, described
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +42,8 @@ def card_header(mandate: Mandate) -> CardHeader:
         # By its id: the name is the owner's own text, and a field of its own.
         agent = f"agent {mandate.agent_id}"
     unclear = "budget_usdc" in mandate.unclear_terms
-    return CardHeader(
-        title=f"A draft for {agent}"
-        if unclear
-        else f"{plain(mandate.budget_usdc)} USDC for {agent}",
-        purpose=mandate.purpose,
-        budget_usdc=mandate.budget_usdc,
-        agent_id=mandate.agent_id,
-        agent_name=mandate.agent_name,
-        chain_id=mandate.chain_id,
-        horizon_days=mandate.horizon_days,
-        ends_at=mandate.ends_at,
-    )
+    amount = f"{plain(mandate.budget_usdc)} USDC" if not unclear else "A draft"
+    return copy_fields(CardHeader, mandate, title=f"{amount} for {agent}")
 
 
 FOOTER: Final = (

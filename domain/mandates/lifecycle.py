@@ -26,28 +26,25 @@ class LifecycleAction(StrEnum):
     SETTLE = "settle"
 
 
-_MOVES: Final[Mapping[tuple[Status, LifecycleAction], Status]] = MappingProxyType(
+# Where an action leads to, by the state that it is taken in.
+_MOVES: Final[Mapping[LifecycleAction, Mapping[Status, Status]]] = MappingProxyType(
     {
-        (Status.DRAFT, LifecycleAction.CORRECT): Status.DRAFT,
-        (Status.DRAFT, LifecycleAction.ASSIGN): Status.DRAFT,
-        (Status.DRAFT, LifecycleAction.ACCEPT): Status.DRAFT,
-        (Status.DRAFT, LifecycleAction.CANCEL): Status.CANCELLED,
-        (Status.DRAFT, LifecycleAction.SIGN): Status.SIGNED,
-        (Status.SIGNED, LifecycleAction.ACCEPT): Status.SIGNED,
-        (Status.SIGNED, LifecycleAction.CANCEL): Status.CANCELLED,
-        (Status.SIGNED, LifecycleAction.ATTACH): Status.SIGNED,
-        (Status.SIGNED, LifecycleAction.FUND): Status.WORKING,
-        (Status.SIGNED, LifecycleAction.DECIDE): Status.SIGNED,
-        (Status.SIGNED, LifecycleAction.STOP): Status.STOPPED,
-        (Status.WORKING, LifecycleAction.ACCEPT): Status.WORKING,
-        (Status.WORKING, LifecycleAction.FUND): Status.WORKING,
-        (Status.WORKING, LifecycleAction.DECIDE): Status.WORKING,
-        (Status.WORKING, LifecycleAction.STOP): Status.STOPPED,
-        (Status.WORKING, LifecycleAction.SETTLE): Status.SETTLED,
-        (Status.STOPPED, LifecycleAction.SETTLE): Status.SETTLED,
+        LifecycleAction.CORRECT: {Status.DRAFT: Status.DRAFT},
+        LifecycleAction.ASSIGN: {Status.DRAFT: Status.DRAFT},
+        LifecycleAction.ACCEPT: {s: s for s in (Status.DRAFT, Status.SIGNED, Status.WORKING)},
+        LifecycleAction.CANCEL: dict.fromkeys((Status.DRAFT, Status.SIGNED), Status.CANCELLED),
+        LifecycleAction.SIGN: {Status.DRAFT: Status.SIGNED},
+        LifecycleAction.ATTACH: {Status.SIGNED: Status.SIGNED},
         # A stop that only the record has does not keep USDC out of the vault; the deposit is a
         # fact.
-        (Status.STOPPED, LifecycleAction.FUND): Status.STOPPED,
+        LifecycleAction.FUND: {
+            Status.SIGNED: Status.WORKING,
+            Status.WORKING: Status.WORKING,
+            Status.STOPPED: Status.STOPPED,
+        },
+        LifecycleAction.DECIDE: {s: s for s in (Status.SIGNED, Status.WORKING)},
+        LifecycleAction.STOP: dict.fromkeys((Status.SIGNED, Status.WORKING), Status.STOPPED),
+        LifecycleAction.SETTLE: dict.fromkeys((Status.WORKING, Status.STOPPED), Status.SETTLED),
     }
 )
 
@@ -61,7 +58,7 @@ def status_after(mandate: Mandate, action: LifecycleAction) -> Status:
     Source: spec 3.1, contract 3.
     """
     status = mandate.status
-    to = _MOVES.get((status, action))
+    to = _MOVES[action].get(status)
     if to is None and action in (LifecycleAction.CORRECT, LifecycleAction.ASSIGN):
         raise Refused(refusal("mandate_signed", status=status.value))
     vaultless = mandate.vault_address is None

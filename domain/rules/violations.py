@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
@@ -34,13 +34,7 @@ class BrokenRule:
 
     def detail(self) -> dict[str, object]:
         """The numbers, with the clause."""
-        return {
-            "clause": int(self.rule.clause),
-            "allowed": self.numbers.allowed,
-            "used": self.numbers.used,
-            "attempted": self.numbers.attempted,
-            "bound_by": self.numbers.bound_by,
-        }
+        return {"clause": int(self.rule.clause), **asdict(self.numbers)}
 
 
 def violations(
@@ -104,10 +98,5 @@ def with_violation(event: NewEvent, broken: list[BrokenRule]) -> Mapping[str, ob
     """The payload with its `violation` block (spec 2.4 rule 2)."""
     if not broken:
         return event.payload
-    return {
-        **event.payload,
-        "violation": {
-            "codes": [b.code for b in broken],
-            "detail": {b.code: b.detail() for b in broken},
-        },
-    }
+    detail = {b.code: b.detail() for b in broken}
+    return {**event.payload, "violation": {"codes": [b.code for b in broken], "detail": detail}}

@@ -43,6 +43,16 @@ def window(row: Body, key: str = "since") -> tuple[Any, Any, Any]:
     return told["net_usdc"], told["twr_bps"], told["max_drawdown_bps"]
 
 
+def windows(
+    row: Body, net: str, twr: int, drawdown: int, key: str = "since", within: str = "0.000010"
+) -> None:
+    """The figures of a window, to the last millionth and basis point."""
+    told = window(row, key)
+    near(told[0], net, within)
+    near(told[1], twr, "1")
+    near(told[2], drawdown, "1")
+
+
 def position(progress: Body) -> tuple[str, str]:
     """(cost, mark) of the only one."""
     (only,) = progress["positions"]
@@ -60,7 +70,7 @@ async def ten_buys(ingest_context: Desk, agent: Agent) -> Mandate:
 # -- what looks back knows what the chain knew
 
 
-async def test_the_hall_knows_a_loss(desk: Desk, agent: Agent) -> None:
+async def test_the_hall_and_the_statements_know_a_loss(desk: Desk, agent: Agent) -> None:
     m = await ten_buys(desk, agent)
     await desk.lose("320")
     for _ in range(15):
@@ -69,12 +79,20 @@ async def test_the_hall_knows_a_loss(desk: Desk, agent: Agent) -> None:
     assert row["ranked"], row["unranked_reason"]
     near((await m.progress())["worth_est"], "180")
     for key in ("since", "30d", "90d"):
-        net, twr, drawdown = window(row, key)
-        near(net, "-320")
-        near(twr, -8_000, "1")
-        near(drawdown, 8_000, "1")
+        windows(row, "-320", -8_000, 8_000, key)
     assert row["windows"]["since"]["trades"] == 10
     near(row["delegators"]["net_30d_usdc"], "-320")
+    weeks = [await m.week(w) for w in (FIRST, SECOND, THIRD)]
+    assert weeks[0]["worth"]["start"] == "0.000000"
+    for week in weeks:
+        near(week["worth"]["end"], "180")
+        assert week["result"]["realized"] == "0.000000"
+    near(weeks[0]["result"]["estimated"], "-320")
+    near(weeks[1]["result"]["estimated"], "0")
+    weeks_add_up(*weeks)
+    everything = await desk.get("/me/statement", by=m.owner, week=FIRST)
+    assert everything["totals"]["worth"] == weeks[0]["worth"]
+    assert everything["totals"]["result"] == weeks[0]["result"]
 
 
 async def test_the_hall_knows_a_gain(desk: Desk, agent: Agent) -> None:
@@ -82,11 +100,8 @@ async def test_the_hall_knows_a_gain(desk: Desk, agent: Agent) -> None:
     await desk.gain("400")
     for _ in range(15):
         await desk.later(days=1)
-    net, twr, drawdown = window(await desk.hall(agent))
     near((await m.progress())["worth_est"], "900")
-    near(net, "400")
-    near(twr, 10_000, "1")
-    assert drawdown == 0
+    windows(await desk.hall(agent), "400", 10_000, 0)
 
 
 async def test_the_days_and_the_hall_end_where_the_read_is(desk: Desk, agent: Agent) -> None:
@@ -103,24 +118,6 @@ async def test_the_days_and_the_hall_end_where_the_read_is(desk: Desk, agent: Ag
     charts = {s["key"]: s["points"] for s in row["chart"]["series"]}
     assert charts["worth"][-1][1] == worth
     assert Decimal(charts["net"][-1][1]) == Decimal(worth) - 500
-
-
-async def test_the_statement_knows_a_loss(desk: Desk, agent: Agent) -> None:
-    m = await ten_buys(desk, agent)
-    await desk.lose("320")
-    for _ in range(15):
-        await desk.later(days=1)
-    weeks = [await m.week(w) for w in (FIRST, SECOND, THIRD)]
-    assert weeks[0]["worth"]["start"] == "0.000000"
-    for week in weeks:
-        near(week["worth"]["end"], "180")
-        assert week["result"]["realized"] == "0.000000"
-    near(weeks[0]["result"]["estimated"], "-320")
-    near(weeks[1]["result"]["estimated"], "0")
-    weeks_add_up(*weeks)
-    everything = await desk.get("/me/statement", by=m.owner, week=FIRST)
-    assert everything["totals"]["worth"] == weeks[0]["worth"]
-    assert everything["totals"]["result"] == weeks[0]["result"]
 
 
 async def test_a_statement_of_which_nobody_observed_the_worth_says_so(
@@ -168,21 +165,27 @@ async def test_the_statement_takes_no_claim_for_a_worth(desk: Desk, agent: Agent
 # -- cost, and the caps that rest on it
 
 
-async def test_cost_after_an_exit_at_a_gain(desk: Desk) -> None:
+async def test_cost_after_an_exit_at_a_gain_and_another_buy(desk: Desk) -> None:
     agent = await desk.agent(total_cap_usdc="100")
     m = await desk.working(agent)
     await m.buy("100")
     await desk.gain("100")
     await m.sell(2)
     await desk.round()
-    p = await m.progress()
-    adds_up(p)
-    cost, mark = position(p)
-    near(cost, "50")
-    near(mark, "100")
+    await costs(m, "50", "100")
     status, told = await m.may_buy("60")
     assert (status, told["error"]) == (409, "over_budget")
-    assert (await m.may_buy("49.99"))[0] == 200
+    await m.buy("49.99")
+    await desk.round()
+    await costs(m, "99.99", "149.99")
+
+
+async def costs(m: Mandate, cost: str, mark: str) -> None:
+    """The only position, in a progress that adds up."""
+    p = await m.progress()
+    adds_up(p)
+    for told, wanted in zip(position(p), (cost, mark), strict=True):
+        near(told, wanted)
 
 
 async def test_cost_after_an_exit_at_a_loss(desk: Desk) -> None:
@@ -196,20 +199,6 @@ async def test_cost_after_an_exit_at_a_loss(desk: Desk) -> None:
     assert (p["positions"], p["positions_est"]) == ([], "0.000000")
     adds_up(p)
     assert (await m.may_buy("100"))[0] == 200
-
-
-async def test_cost_after_a_gain_and_a_second_buy(desk: Desk, agent: Agent) -> None:
-    m = await desk.working(agent)
-    await m.buy("100")
-    await desk.gain("100")
-    await m.sell(2)
-    await m.buy("100")
-    await desk.round()
-    p = await m.progress()
-    adds_up(p)
-    cost, mark = position(p)
-    near(cost, "150")
-    near(mark, "200")
 
 
 async def test_a_total_cap_bounds_what_is_at_risk_however_often_it_doubles(desk: Desk) -> None:
@@ -278,24 +267,27 @@ async def test_a_gift_that_leaves_with_everything_makes_no_negative_worth(
 # -- when a thing happened
 
 
-async def test_a_call_of_sunday_night_read_on_monday(desk: Desk, agent: Agent) -> None:
-    """The service was down while it was mined, and reads it on Monday."""
-    m = await desk.working(agent)
-    desk.clock.forward(days=2, hours=11, minutes=59, seconds=25)  # Sunday, 23:59:25
-    tx = await m.buy("40")
+async def monday(desk: Desk, m: Mandate) -> dict[str, Body]:
+    """The service was down on Sunday night, and reads on Monday: the days."""
     desk.clock.forward(hours=9)
     desk.evm.chain.mine()
     await desk.round()
+    return await m.days()
+
+
+async def test_a_call_of_sunday_night_read_on_monday(desk: Desk, agent: Agent) -> None:
+    m = await desk.working(agent)
+    desk.clock.forward(days=2, hours=11, minutes=59, seconds=25)  # Sunday, 23:59:25
+    tx = await m.buy("40")
+    days = await monday(desk, m)
+    assert (days["2026-11-22"]["spent"], days["2026-11-23"]["spent"]) == ("40.000000", "0.000000")
     first, second = await m.week(FIRST), await m.week(SECOND)
-    found = [any(s["tx_hash"] == tx for s in w["steps"]) for w in (first, second)]
-    assert found == [True, False]
+    (step,) = [s for s in first["steps"] if s["tx_hash"] == tx]
+    assert step["at"].startswith("2026-11-22T23:59:")
+    assert tx not in [s["tx_hash"] for s in second["steps"]]
     busiest = first["allowed_vs_used"]["busiest_day"]
     assert (busiest["day"], busiest["used"]) == ("2026-11-22", "40.000000")
     assert second["allowed_vs_used"]["busiest_day"]["used"] == "0.000000"
-    (step,) = [s for s in first["steps"] if s["tx_hash"] == tx]
-    assert step["at"].startswith("2026-11-22T23:59:")
-    days = await m.days()
-    assert (days["2026-11-22"]["spent"], days["2026-11-23"]["spent"]) == ("40.000000", "0.000000")
 
 
 async def test_a_deposit_of_sunday_night_is_sundays_in_every_day_that_is_shown(
@@ -306,14 +298,10 @@ async def test_a_deposit_of_sunday_night_is_sundays_in_every_day_that_is_shown(
     told = await desk.get(f"{m.path}/fund", by=m.owner, amount="100")
     for call in told["calls"]:
         await desk.mined(m.owner.wallet, call)
-    desk.clock.forward(hours=9)
-    desk.evm.chain.mine()
-    await desk.round()
-    days = await m.days()
-    assert days["2026-11-22"]["deposits"] == "100.000000"
-    assert days["2026-11-22"]["worth"] == "500.000000"
-    after = [d for d in days if d > "2026-11-22"]
-    assert [days[d]["deposits"] for d in after] == ["0.000000"] * len(after)
+    days = await monday(desk, m)
+    sunday = days["2026-11-22"]
+    assert (sunday["deposits"], sunday["worth"]) == ("100.000000", "500.000000")
+    assert {days[d]["deposits"] for d in days if d > "2026-11-22"} == {"0.000000"}
     assert (await m.week(FIRST))["flows"]["deposits"] == "500.000000"
     charts = {s["key"]: dict(s["points"]) for s in (await desk.hall(agent))["chart"]["series"]}
     assert charts["worth"]["2026-11-22"] == "500.000000"
@@ -331,23 +319,24 @@ async def bets(ingest_context: Desk, agent: Agent) -> tuple[Mandate, Mandate]:
     )
 
 
-async def test_even_bets_on_two_mandates_make_no_profit(desk: Desk, agent: Agent) -> None:
-    """100 on each, one wins half and one loses half, the other way round each day."""
+@pytest.mark.parametrize("swapped", [True, False])
+async def test_even_bets_on_two_mandates_make_no_profit(
+    desk: Desk, agent: Agent, swapped: bool
+) -> None:
+    """100 on each, one wins half and one loses half: the other way round each day, or always the same."""
     both = await bets(desk, agent)
-    for day in range(4):
+    for day in range(4 if swapped else 3):
         for m in both:
             await m.buy("100")
         await desk.round()
-        await desk.gain("50", both[day % 2].market)
-        await desk.lose("50", both[1 - day % 2].market)
+        won = day % 2 if swapped else 0
+        await desk.gain("50", both[won].market)
+        await desk.lose("50", both[1 - won].market)
         await desk.later(hours=2)
         for m in both:
             await m.sell()
         await desk.later(hours=22)
-    net, twr, drawdown = window(await desk.hall(agent))
-    near(net, "0", "0.000020")
-    near(twr, 0, "1")
-    near(drawdown, 0, "1")
+    windows(await desk.hall(agent), "0", 0, 0, within="0.000020")
 
 
 async def test_a_result_counts_by_the_capital_before_it(desk: Desk, agent: Agent) -> None:
@@ -364,24 +353,6 @@ async def test_a_result_counts_by_the_capital_before_it(desk: Desk, agent: Agent
     net, twr, _ = window(await desk.hall(agent))
     near(net, "100")
     near(twr, 2_500, "1")
-
-
-async def test_what_two_mandates_did_may_be_swapped(desk: Desk, agent: Agent) -> None:
-    """The same bets, one mandate winning twice or each winning once: one figure, and no net is no return."""
-    both = await bets(desk, agent)
-    for _ in range(3):
-        for m in both:
-            await m.buy("100")
-        await desk.gain("50", both[0].market)
-        await desk.lose("50", both[1].market)
-        await desk.later(hours=1)
-        for m in both:
-            await m.sell()
-        await desk.later(hours=23)
-    net, twr, drawdown = window(await desk.hall(agent))
-    near(net, "0", "0.000020")
-    near(twr, 0, "1")
-    near(drawdown, 0, "1")
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3])
@@ -403,7 +374,4 @@ async def test_the_fee_of_an_agent_is_no_loss_of_what_was_traded(
     near(before[1], 10_000, "1")
     await desk.sent(desk.world.wallets[0], m.vault, "MandateVault", "payAgent")
     await desk.later(hours=1)
-    net, twr, drawdown = window(await desk.hall(agent))
-    near(net, "90")
-    near(twr, 9_667, "1")
-    near(drawdown, 167, "1")
+    windows(await desk.hall(agent), "90", 9_667, 167)

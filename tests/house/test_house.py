@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from domain.refusals import REFUSALS
-from http_shim.openapi import document
+from tests.house.published import components, published
 from tests.house.sources import PACKAGES, PROJECT, ROOT, calls_of, name_of, nodes, paths
 from tools.catalogue import OPERATIONS
 from tools.model.json_schema import catalogue, tool_input, tool_output
@@ -107,7 +107,7 @@ def test_no_tool_names_a_page_that_an_agent_cannot_open(op: Operation) -> None:
 
 
 def test_no_published_text_names_a_page_that_its_reader_cannot_open() -> None:
-    told = json.dumps([document(OPERATIONS, base_url="https://wallet.example"), catalogue()])
+    told = json.dumps([published(), catalogue()])
     assert INNER.findall(told) == []
 
 
@@ -116,8 +116,7 @@ def test_a_target_is_described_where_it_is_asked_for_and_where_it_is_read() -> N
     asked = tool_input(propose)["properties"]["allowed_targets"]["description"]
     for word in ("vault", "x402", "hosts", "contract", "address", "selector", "self_args", "venue"):
         assert word in asked
-    schemas = document(OPERATIONS, base_url="https://wallet.example")["components"]["schemas"]
-    shown = schemas["MandateAttributes"]["properties"]["allowed_targets"]["description"]
+    shown = components()["MandateAttributes"]["properties"]["allowed_targets"]["description"]
     assert "markets_list" in shown
 
 

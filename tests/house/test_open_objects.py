@@ -4,38 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from http_shim.openapi import OPEN, document
-from tools.catalogue import OPERATIONS
+from http_shim.openapi import OPEN
+from tests.house.published import answers, components, published
+from tests.house.sources import ROOT
 
 NAMED = ("type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const")
-COMMITTED = Path(__file__).parents[2] / "docs" / "openapi.json"
 
 
-@cache
-def written() -> dict[str, Any]:
-    """The document as it is served."""
-    return document(OPERATIONS, base_url="http://127.0.0.1:8402")
-
-
-def components() -> dict[str, Any]:
-    return written()["components"]["schemas"]  # type: ignore[no-any-return]
-
-
-def answers() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The schema of every successful answer, by its operation."""
-    for methods in written()["paths"].values():
-        for op in methods.values():
-            for status, answer in op["responses"].items():
-                if int(status) < 400:
-                    for content in answer["content"].values():
-                        yield op["operationId"], content["schema"]
-    for kind, item in written()["webhooks"].items():
+def told() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Answers, and what a webhook is sent."""
+    yield from answers()
+    for kind, item in published()["webhooks"].items():
         yield kind, item["post"]["requestBody"]["content"]["application/json"]["schema"]
 
 
@@ -56,13 +39,11 @@ def values(schema: dict[str, Any], at: str, seen: set[str]) -> Iterator[tuple[st
     yield at, schema
     for name, inner in schema.get("properties", {}).items():
         yield from values(inner, f"{at}.{name}", seen)
-    if isinstance(schema.get("additionalProperties"), dict):
-        yield from values(schema["additionalProperties"], f"{at}.*", seen)
-    if isinstance(schema.get("items"), dict):
-        yield from values(schema["items"], f"{at}[]", seen)
-    branches = (schema.get(k, []) for k in ("anyOf", "oneOf", "allOf", "prefixItems"))
-    for branch in branches:
-        for inner in branch:
+    for key, mark in (("additionalProperties", ".*"), ("items", "[]")):
+        if isinstance(schema.get(key), dict):
+            yield from values(schema[key], at + mark, seen)
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        for inner in schema.get(key, []):
             yield from values(inner, at, seen)
 
 
@@ -70,7 +51,7 @@ def test_no_value_of_an_answer_is_open_but_the_listed_ones(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     seen: set[str] = set()
-    found = [at for op, schema in answers() for at in values(schema, op, seen)]
+    found = [at for op, schema in told() for at in values(schema, op, seen)]
     objects = [at for at, schema in found if schema.get("type") == "object"]
     left_open = {at for at, schema in found if is_open(schema)}
     with capsys.disabled():
@@ -89,4 +70,5 @@ def test_components_have_names_of_their_own() -> None:
 
 def test_the_committed_document_is_the_one_that_is_served() -> None:
     """`wallet openapi > docs/openapi.json` writes it."""
-    assert json.loads(COMMITTED.read_text()) == json.loads(json.dumps(written()))
+    committed = (ROOT / "docs" / "openapi.json").read_text()
+    assert json.loads(committed) == json.loads(json.dumps(published()))

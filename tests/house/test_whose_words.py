@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from http_shim.openapi import document
+from tests.house.published import answers, components
 from tests.world import BY_NAME
 from tools.catalogue import OPERATIONS
 from tools.model.json_schema import (
@@ -187,16 +187,6 @@ SAID = re.compile(
 )
 
 
-@cache
-def written() -> dict[str, Any]:
-    return document(OPERATIONS, base_url="http://localhost")
-
-
-def components() -> dict[str, Any]:
-    """Every object of the document, by its name."""
-    return written()["components"]["schemas"]  # type: ignore[no-any-return]
-
-
 def words(
     schema: dict[str, Any], seen: set[str], at: tuple[str, str] = ("", ""), about: str = ""
 ) -> Iterator[tuple[str, str, str]]:
@@ -222,10 +212,7 @@ def words(
 def of_answers() -> list[tuple[str, str, str]]:
     """The words of every answer that is no refusal."""
     seen: set[str] = set()
-    operations = [op for methods in written()["paths"].values() for op in methods.values()]
-    answers = [a for op in operations for n, a in op["responses"].items() if int(n) < 400]
-    schemas = [content["schema"] for a in answers for content in a["content"].values()]
-    return [found for schema in schemas for found in words(schema, seen)]
+    return [found for _, schema in answers() for found in words(schema, seen)]
 
 
 def services() -> set[tuple[str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -29,7 +28,6 @@ from domain.settings import Config
 from server.system import SystemIds
 from storage.integrity.ledger_check import verify
 from storage.repositories.identities import Agent
-from storage.schema import migrate
 from storage.store import open_store
 from tests.databases import PATIENT
 from tests.storage.material import summed
@@ -46,6 +44,18 @@ WHO = st.sampled_from(AGENTS_IDS)
 TX = st.integers(0, 11).map(lambda n: f"0x{n:064x}")
 MICROS = st.integers(1, 9_000_000)
 KEY = st.sampled_from(["a", "b"])
+EVENTS, SEQS = st.sampled_from(["placed", "closed", "delivered"]), st.integers(0, 2)
+STATES = ("idle", "in_transit", "reserved", "delivered")
+
+
+ASSET = {"chain_id": CHAIN, "asset": "USDC"}
+
+
+def reported(
+    who: str, amount: int, direction: str, status: str, over: bool = False
+) -> dict[str, Any]:
+    """A report as the model knows it."""
+    return {"who": who, "amount": amount, "direction": direction, "status": status, "over": over}
 
 
 def text(micros: int) -> str:
@@ -78,9 +88,7 @@ class Balances(RuleBasedStateMachine):
         self.deps = Deps(
             self.store, EvmChains([]), self.clock, SystemIds(), Config(), cast(SignInVerifier, None)
         )
-        self.held: dict[tuple[str, str], int] = {
-            (a, s): 0 for a in AGENTS_IDS for s in ("idle", "in_transit", "reserved", "delivered")
-        }
+        self.held = {(a, s): 0 for a in AGENTS_IDS for s in STATES}
         self.reports: dict[str, dict[str, Any]] = {}
         self.answers: dict[tuple[str, str], tuple[dict[str, Any], OperationResult]] = {}
         self.overdraft: dict[str, bool] = dict.fromkeys(AGENTS_IDS, False)
@@ -119,22 +127,14 @@ class Balances(RuleBasedStateMachine):
     # -- reports -----------------------------------------------------------------------------------------------
 
     def report(self, who: str, tx: str, micros: int, direction: str, key: str | None) -> None:
-        body = {
-            "chain_id": CHAIN,
-            "asset": "USDC",
-            "amount": text(micros),
-            "tx_hash": tx,
-            "direction": direction,
-        }
+        body = {"amount": text(micros), "tx_hash": tx, "direction": direction} | ASSET
         reply = self.call("transfer_report", Caller("agent", who, "u_owner"), key, **body)
         first = self.answers.get((who, key)) if key else None
         if first is not None:
-            same = first[0] == body
-            assert (
-                reply.body == first[1].body
-                if same
-                else reply.body["error"] == "idempotency_key_reused"
-            )
+            if first[0] == body:
+                assert reply.body == first[1].body
+            else:
+                assert reply.body["error"] == "idempotency_key_reused"
             return
         idle = self.held[who, "idle"]
         if self.stands(who, tx) or (who, tx) in self.claimed | self.booked:
@@ -150,13 +150,7 @@ class Balances(RuleBasedStateMachine):
             self.overdrawn.add(who)
         if key:
             self.answers[who, key] = (body, reply)
-        self.reports[tx] = {
-            "who": who,
-            "amount": micros,
-            "direction": direction,
-            "status": "reported",
-            "over": over,
-        }
+        self.reports[tx] = reported(who, micros, direction, "reported", over)
         self.claimed.add((who, tx))
         self.add(who, in_transit=micros, idle=-micros if direction == "out" else 0)
 
@@ -175,35 +169,21 @@ class Balances(RuleBasedStateMachine):
 
     @rule(who=WHO, tx=TX, amount=st.sampled_from(["0", "-1", "NaN", "1.0000001", "1e3"]))
     def an_amount_that_is_none_changes_nothing(self, who: str, tx: str, amount: str) -> None:
-        body = {
-            "chain_id": CHAIN,
-            "asset": "USDC",
-            "amount": amount,
-            "tx_hash": tx,
-            "direction": "in",
-        }
-        assert (
-            self.call("transfer_report", Caller("agent", who, "u_owner"), **body).body["error"]
-            == "invalid_number"
-        )
+        body = {"amount": amount, "tx_hash": tx, "direction": "in"} | ASSET
+        reply = self.call("transfer_report", Caller("agent", who, "u_owner"), **body)
+        assert reply.body["error"] == "invalid_number"
 
     @rule(who=WHO, allow=st.booleans())
     def the_owner_allows_or_forbids_an_overdraft(self, who: str, allow: bool) -> None:
-        reply = self.call(
-            "owner_agent_policy_put",
-            OWNER,
-            agent_id=who,
-            auto_vs_approval={"allow_overdraft": allow},
-        )
-        assert reply.status == 200
+        policy = {"agent_id": who, "auto_vs_approval": {"allow_overdraft": allow}}
+        assert self.call("owner_agent_policy_put", OWNER, **policy).status == 200
         self.overdraft[who] = allow
 
     # -- the chain ---------------------------------------------------------------------------------------------
 
     def settle(self, tx: str, actual: int | None) -> None:
-        told = self.write(
-            lambda uow: settle_report(uow, CHAIN, tx, TransferOutcome(actual), self.clock.now())
-        )
+        outcome = TransferOutcome(actual)
+        told = self.write(lambda uow: settle_report(uow, CHAIN, tx, outcome, self.clock.now()))
         known = self.reports.get(tx)
         if known is not None and (known["who"], tx) in self.booked:
             actual = None  # what the chain told of it before stands
@@ -254,9 +234,8 @@ class Balances(RuleBasedStateMachine):
             gained[sender] = gained.get(sender, 0) - micros
         gained = {a: g for a, g in gained.items() if g}
         log = TransferLog(USDC, ADDRESS.get(sender, "0x" + "99" * 20), ADDRESS[who], micros, 0)
-        added = self.write(
-            lambda uow: take_inbound(uow, CHAIN, USDC, [(tx, log)], self.clock.now())
-        )
+        logs = [(tx, log)]
+        added = self.write(lambda uow: take_inbound(uow, CHAIN, USDC, logs, self.clock.now()))
         known = self.reports.get(tx)
         told = gained.get(known["who"], 0) if known else 0
         bears_out = known and (told > 0 if known["direction"] == "in" else told < 0)
@@ -278,13 +257,7 @@ class Balances(RuleBasedStateMachine):
                 self.add(known["who"], idle=change)
         first = not bears_out and gained.get(who, 0) > 0 and (who, tx) not in self.booked
         if first and (known is None or (known["status"] == "failed" and known["who"] != who)):
-            self.reports[tx] = {
-                "who": who,
-                "amount": micros,
-                "direction": "in",
-                "status": "confirmed",
-                "over": False,
-            }
+            self.reports[tx] = reported(who, micros, "in", "confirmed")
         new = {a for a in gained if (a, tx) not in self.booked} if gained else set()
         assert added == len(new) + late
         for a in new:
@@ -293,13 +266,7 @@ class Balances(RuleBasedStateMachine):
 
     # -- the auction -------------------------------------------------------------------------------------------
 
-    @rule(
-        who=WHO,
-        bid=st.sampled_from(["b", "b1"]),
-        event=st.sampled_from(["placed", "closed", "delivered"]),
-        micros=MICROS,
-        seq=st.integers(0, 2),
-    )
+    @rule(who=WHO, bid=st.sampled_from(["b", "b1"]), event=EVENTS, micros=MICROS, seq=SEQS)
     def the_keeper_books_a_bid(self, who: str, bid: str, event: str, micros: int, seq: int) -> None:
         body = {"agent_id": who, "bid_id": bid, "event": event, "amount": text(micros), "seq": seq}
         reply = self.call("keeper_auction_event", Caller("keeper"), **body)
@@ -316,12 +283,8 @@ class Balances(RuleBasedStateMachine):
             return
         assert reply.status == 201
         self.bids[who, f"{bid}:{event}", seq] = micros
-        moved = {
-            "placed": ("reserved", micros),
-            "closed": ("reserved", -micros),
-            "delivered": ("delivered", micros),
-        }
-        self.add(who, **dict([moved[event]]))
+        state = "delivered" if event == "delivered" else "reserved"
+        self.add(who, **{state: -micros if event == "closed" else micros})
 
     # -- what must hold ----------------------------------------------------------------------------------------
 
@@ -331,9 +294,7 @@ class Balances(RuleBasedStateMachine):
             kept, sums = self.read(lambda uow, w=who: (uow.transfers.balances(w), summed(uow, w)))
             assert kept == sums
             found = {state: amount for _, _, state, amount in kept}
-            assert {
-                s: found.get(s, 0) for s in ("idle", "in_transit", "reserved", "delivered")
-            } == {s: v for (w, s), v in self.held.items() if w == who}
+            assert {s: found.get(s, 0) for s in STATES} == {s: self.held[who, s] for s in STATES}
 
     @invariant()
     def nothing_is_below_zero_but_idle_under_an_override(self) -> None:
@@ -342,48 +303,32 @@ class Balances(RuleBasedStateMachine):
 
     @invariant()
     def there_is_one_report_a_transaction_and_its_outcome_stays(self) -> None:
-        rows = self.read(
-            lambda uow: uow.sql.rows("SELECT tx_hash, agent_id, status FROM transfer_reports")
-        )
-        assert {r["tx_hash"]: (r["agent_id"], r["status"]) for r in rows} == {
-            tx: (r["who"], r["status"]) for tx, r in self.reports.items()
-        }
-        assert len(rows) == len(self.reports)
+        query = "SELECT tx_hash, agent_id, status FROM transfer_reports"
+        rows = self.read(lambda uow: uow.sql.rows(query))
+        kept = sorted((r["tx_hash"], r["agent_id"], r["status"]) for r in rows)
+        assert kept == sorted((tx, r["who"], r["status"]) for tx, r in self.reports.items())
 
 
-@pytest.fixture(scope="module")
-def template() -> Iterator[Path]:
-    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is made by mkdtemp
-    folder = Path(
-        tempfile.mkdtemp(prefix="wallet-balances-", dir=memory if memory.is_dir() else None)
-    )
-    migrate.upgrade(f"sqlite:///{folder / 'template.sqlite'}")
-    yield folder / "template.sqlite"
-    shutil.rmtree(folder, ignore_errors=True)
+@pytest.fixture(autouse=True)
+def template(sqlite_template: Path) -> None:
+    Balances.template = sqlite_template
 
 
-@pytest.mark.slow
-def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(template: Path) -> None:
-    Balances.template = template
-    quick = settings(
-        max_examples=25,
-        stateful_step_count=40,
+@pytest.mark.parametrize(
+    ("examples", "steps"),
+    [
+        pytest.param(25, 40, marks=pytest.mark.slow, id="some"),
+        pytest.param(150, 80, marks=pytest.mark.campaign, id="many"),
+    ],
+)
+def test_no_order_of_reports_outcomes_and_bids_breaks_a_balance(examples: int, steps: int) -> None:
+    told = settings(
+        max_examples=examples,
+        stateful_step_count=steps,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    run_state_machine_as_test(Balances, settings=quick)
-
-
-@pytest.mark.campaign
-def test_no_long_order_of_them_does_either(template: Path) -> None:
-    Balances.template = template
-    long = settings(
-        max_examples=150,
-        stateful_step_count=80,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    run_state_machine_as_test(Balances, settings=long)
+    run_state_machine_as_test(Balances, settings=told)
 
 
 # Who is paid by whom in the transaction that u_two reports: when the chain tells of it first, and
@@ -396,9 +341,8 @@ def test_no_long_order_of_them_does_either(template: Path) -> None:
     ],
 )
 def test_what_the_chain_told_first_stands_when_it_bears_a_failed_report_out_later(
-    template: Path, direction: str, first: tuple[str, str], later: tuple[str, str]
+    direction: str, first: tuple[str, str], later: tuple[str, str]
 ) -> None:
-    Balances.template = template
     game, before, tx = Balances(), f"0x{1:064x}", f"0x{2:064x}"
     try:
         game.the_chain_finds_a_transfer(who="u_two", tx=before, micros=5, sender="stranger")
