@@ -48,13 +48,15 @@ SERVICES_LABEL: Final = described("the service's own label; null for a call that
 def copy_fields(shape: type[S], source: object, **values: object) -> S:
     """A dataclass of `values` and, for its other fields, the attributes that the source has by
     their names; what neither has keeps its default.
+
+    Shapes: the source's class has slots, so that the class itself knows them.
     """
-    for name in _names(shape):  # type: ignore[arg-type]  # a class is hashable
-        if name not in values and hasattr(source, name):
+    for name in _shared_names(shape, type(source)):  # type: ignore[arg-type]  # classes are hashable
+        if name not in values:
             values[name] = getattr(source, name)
     return shape(**values)
 
 
 @cache
-def _names(shape: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(shape))
+def _shared_names(shape: Any, source: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(shape) if hasattr(source, f.name))
