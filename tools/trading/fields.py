@@ -13,7 +13,7 @@ from domain.ports import Venue
 from domain.refusals import Refused, refusal
 from domain.settings import Switches
 from domain.times import written_time
-from domain.trading.modes import live_network
+from domain.trading.modes import allowlisted, live_network
 from domain.trading.venue_account import Link
 from domain.trading.venue_values import Network
 from storage.unit_of_work import UnitOfWork
@@ -153,8 +153,7 @@ async def live_side(deps: Deps, caller: Caller) -> tuple[Switches, Network, Link
         now = switches(uow, deps.defaults)
         network = live_network(now)
         link = uow.venue.link_of(user, network)
-        listed = uow.allowlist.all()
-        allowed = user in listed or (link is not None and link.wallet.lower() in listed)
+        allowed = allowlisted(uow.allowlist.all(), user, link.wallet if link else None)
         return now, network, link, allowed
 
     return await deps.store.read(read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,27 @@ from domain.trading.orders import Order
 from tests.tools.trading.conftest import Desk, Person, order_key
 from tests.world import free_name
 from tools.model.operation import Caller, OperationResult
+from tools.trading.orders.status_sync import sync_due_orders
 
 BTC = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20"}
+
+LIVE = {**BTC, "mode_seen": "live"}
+
+
+def code(reply: OperationResult) -> tuple[int, str]:
+    return reply.status, str(reply.body.get("error"))
+
+
+async def ordered(desk: Desk, who: Caller, **request: Any) -> OperationResult:
+    """What the preparation of an order for 20 USDC of BTC comes to."""
+    return await desk.do("order_prepare", who, **{**BTC, **request})
+
+
+async def later(desk: Desk, *seconds: float) -> None:
+    """Time passes, with a round over the orders after each part of it."""
+    for span in seconds:
+        desk.clock.forward(seconds=span)
+        await sync_due_orders(desk.deps)
 
 
 @dataclass
@@ -68,12 +88,32 @@ class Trader:
         body = {"product": "BTC", "mode_seen": "live"}
         return await self.desk.do("trade_close", self.caller, **(body | request))
 
+    async def limit(self, px: str, size: str, **request: Any) -> dict[str, Any]:
+        asked = {"type": "limit", "limit_px": px, "size": size, "notional_usdc": None}
+        return await self.prepare(**{**asked, "tif": "gtc", **request})
+
+    async def cancel(self, order_id: str) -> OperationResult:
+        """The cancellation of an order that rests, with its signature."""
+        asked = await self.desk.ok("order_cancel", self.caller, order_id=order_id)
+        body = {"confirm_id": asked["confirm_id"], "signature": self.sign(asked["to_sign"])}
+        return await self.desk.do("order_cancel", self.caller, order_id=order_id, **body)
+
+    def posts(self, created: dict[str, Any]) -> dict[str, Any]:
+        """The browser sends the bytes by itself, and tells nobody."""
+        told = created["to_sign"]
+        body = {
+            "action": json.loads(told["action"]),
+            "nonce": told["nonce"],
+            "expiresAfter": told["expires_after"],
+            "signature": self.sign(told),
+        }
+        return dict(self.desk.test.exchange(body))
+
     async def bought(self, size: str = "0.001", network: str = "testnet") -> None:
         """A position at the venue, from before."""
         venue = self.desk.test if network == "testnet" else self.desk.main
         venue.account(self.person.wallet.address)
-        made = await self.prepare(size=size, notional_usdc=None)
-        reply = await self.execute(made)
+        reply = await self.execute(await self.prepare(size=size, notional_usdc=None))
         assert reply.body["status"] == "executed", reply.body
 
     def size(self, coin: str = "BTC", network: str = "testnet") -> str:
@@ -89,6 +129,10 @@ class Trader:
         found = await self.desk.store.read(lambda uow: uow.orders.get(order_id))
         assert found is not None
         return found
+
+
+def micros(amount: str) -> int:
+    return int(amount.replace(".", ""))
 
 
 async def allow(ingest_context: Desk, *items: str) -> None:
@@ -129,3 +173,9 @@ async def day_use(ingest_context: Desk) -> dict[str, tuple[int, int]]:
     """Every counter: what is used and what is reserved."""
     rows = await ingest_context.rows("order_counters")
     return {r["scope"]: (int(r["used_micros"]), int(r["reserved_micros"])) for r in rows}
+
+
+async def use(desk: Desk) -> tuple[int, int]:
+    """What is used and what is reserved of every counter, which agree."""
+    (found,) = set((await day_use(desk)).values())
+    return found

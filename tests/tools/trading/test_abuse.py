@@ -14,7 +14,7 @@ from domain.mandates.mandate import Status
 from server.settings import Settings
 from tests.tools.trading.conftest import Desk, a_desk
 from tests.tools.trading.mortal import Killed
-from tests.tools.trading.orders import day_use, trader
+from tests.tools.trading.orders import ordered, trader, use
 from tests.tools.trading.stop_line import Lines, lines_of
 from tools.trading.orders.status_sync import sync_due_orders
 
@@ -65,14 +65,8 @@ async def test_abuse_37_an_order_of_a_hundred_times_the_depth_fills_half_of_what
 ) -> None:
     p = await desk.person()
     desk.main.book("BTC", [("63999", "0.0012")], [("64001", "0.0006"), ("64002", "0.0004")])
-    asked = {
-        "product": "BTC",
-        "side": "buy",
-        "type": "market",
-        "size": "0.00075",
-        "mode_seen": "paper",
-    }
-    order_id = (await desk.ok("order_prepare", p.caller, **asked))["order"]["order_id"]
+    asked = {"notional_usdc": None, "size": "0.00075", "mode_seen": "paper"}
+    order_id = (await ordered(desk, p.caller, **asked)).body["order"]["order_id"]
     desk.clock.forward(seconds=2)
     desk.main.book(
         "BTC", [("63999", "0.000015")], [("64001", "0.000015")]
@@ -83,52 +77,22 @@ async def test_abuse_37_an_order_of_a_hundred_times_the_depth_fills_half_of_what
     assert told["partial"] == (filled > 0)
 
 
-async def test_abuse_39_a_forged_answer_moves_nothing_until_the_venue_says_so(desk: Desk) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
-    forged = {
-        "status": "ok",
-        "response": {"data": {"statuses": [{"filled": {"totalSz": "9", "avgPx": "1"}}]}},
-    }
-    body = {"order_id": made["order"]["order_id"], "confirm_id": made["confirm_id"]}
-    told = await desk.ok("order_record", t.caller, **body, venue_response=forged, oid=5)
-    assert (told["status"], told["verified"], told["filled_size"], told["fills"]) == (
-        "recorded",
-        False,
-        None,
-        [],
-    )
-    reserved = {scope: held for scope, (_, held) in (await day_use(desk)).items()}
-    assert all(reserved.values()), "its part of the day stays bound"
-    for _ in range(20):
-        desk.clock.forward(seconds=61)
-        await sync_due_orders(desk.deps)
-    told = await desk.ok("order_get", t.caller, order_id=body["order_id"])
-    assert (told["status"], told["verified"], told["filled_size"]) == ("recorded", False, None)
-    assert set((await day_use(desk)).values()) == {(0, 0)}, "nothing was traded"
-
-
 async def test_abuse_44_an_order_against_ones_own_is_cancelled_by_the_venue_and_counts_nowhere(
     desk: Desk,
 ) -> None:
     t = await trader(desk)
     desk.test.book("BTC", [("63000", "1")], [("65000", "1")])
-    inside = {"type": "limit", "limit_px": "64000", "size": "0.0005", "notional_usdc": None}
-    rests = await t.prepare(side="sell", tif="gtc", **inside)
+    rests = await t.limit("64000", "0.0005", side="sell")
     assert (await t.execute(rests)).body["status"] == "resting"
-    meets = await t.prepare(side="buy", tif="ioc", **inside)
+    meets = await t.limit("64000", "0.0005", tif="ioc")
     met = await t.execute(meets)
     assert met.body["status"] == "rejected", met.body
     desk.clock.forward(seconds=31)
     await sync_due_orders(desk.deps)
     own = await desk.ok("order_get", t.caller, order_id=rests["order"]["order_id"])
-    assert (own["status"], own["venue"]["status"], own["filled_size"], own["fills"]) == (
-        "cancelled",
-        "selfTradeCanceled",
-        "0",
-        [],
-    )
-    assert set((await day_use(desk)).values()) == {(0, 0)}
+    assert (own["status"], own["venue"]["status"]) == ("cancelled", "selfTradeCanceled")
+    assert (own["filled_size"], own["fills"]) == ("0", [])
+    assert await use(desk) == (0, 0)
     assert not desk.test.account(t.person.wallet.address).fills
     assert await desk.rows("order_fills") == []
 
@@ -136,17 +100,10 @@ async def test_abuse_44_an_order_against_ones_own_is_cancelled_by_the_venue_and_
 async def test_abuse_44_two_paper_orders_of_one_person_never_fill_each_other(desk: Desk) -> None:
     p = await desk.person()
     desk.main.book("BTC", [("63000", "1")], [("65000", "1")])
+    inside = {"type": "limit", "limit_px": "64000", "size": "0.0005", "notional_usdc": None}
     for side in ("buy", "sell"):
-        asked = {
-            "product": "BTC",
-            "side": side,
-            "type": "limit",
-            "limit_px": "64000",
-            "tif": "gtc",
-            "size": "0.0005",
-            "mode_seen": "paper",
-        }
-        order_id = (await desk.ok("order_prepare", p.caller, **asked))["order"]["order_id"]
+        asked = {**inside, "side": side, "tif": "gtc", "mode_seen": "paper"}
+        order_id = (await ordered(desk, p.caller, **asked)).body["order"]["order_id"]
         desk.clock.forward(seconds=2)
         told = await desk.ok("order_execute", p.caller, order_id=order_id)
         assert (told["status"], told["fills"]) == ("resting", [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from typing import Any
 
@@ -10,28 +9,9 @@ import pytest
 
 from devtools.devvenue import VenueFault
 from tests.tools.trading.conftest import Desk
-from tests.tools.trading.orders import Trader, day_use, trader
-from tools.trading.orders.status_sync import sync_due_orders
+from tests.tools.trading.orders import Trader, later, trader, use
 
 pytestmark = pytest.mark.anyio
-
-
-def posts(t: Trader, created: dict[str, Any]) -> dict[str, Any]:
-    """The browser sends the bytes by itself, and tells nobody."""
-    told = created["to_sign"]
-    body = {
-        "action": json.loads(told["action"]),
-        "nonce": told["nonce"],
-        "expiresAfter": told["expires_after"],
-        "signature": t.sign(told),
-    }
-    return dict(t.desk.test.exchange(body))
-
-
-async def later(ingest_context: Desk, *seconds: float) -> None:
-    for span in seconds:
-        ingest_context.clock.forward(seconds=span)
-        await sync_due_orders(ingest_context.deps)
 
 
 async def reopened(t: Trader, created: dict[str, Any]) -> dict[str, Any]:
@@ -40,25 +20,17 @@ async def reopened(t: Trader, created: dict[str, Any]) -> dict[str, Any]:
     return await t.desk.ok("order_open", t.caller, order_id=created["order"]["order_id"])
 
 
-async def use(ingest_context: Desk) -> tuple[int, int]:
-    (found,) = set((await day_use(ingest_context)).values())
-    return found
-
-
 async def test_one_of_two_pricings_acts_and_the_record_is_of_that_one(both: Desk) -> None:
     t = await trader(both)
     first = await t.prepare()
     second = await reopened(t, first)
     assert first["order"]["limit_px"] != second["order"]["limit_px"]
-    assert "filled" in str(posts(t, first))
-    assert "duplicate nonce" in str(posts(t, second))
+    assert "filled" in str(t.posts(first))
+    assert "duplicate nonce" in str(t.posts(second))
     told = (await t.execute(second)).body
     size = first["order"]["size"]
-    assert (told["status"], told["filled_size"], told["cloid"]) == (
-        "executed",
-        size,
-        first["order"]["cloid"],
-    )
+    shown = (told["status"], told["filled_size"], told["cloid"])
+    assert shown == ("executed", size, first["order"]["cloid"])
     assert Decimal(t.size()) == Decimal(size)
     used, reserved = await use(both)
     worth = Decimal(size) * Decimal(first["order"]["limit_px"]) * 10**6
@@ -69,7 +41,7 @@ async def test_a_pricing_that_acted_is_found_before_another_is_made(desk: Desk) 
     t = await trader(desk)
     first = await t.prepare()
     second = await reopened(t, first)
-    posts(t, first)
+    t.posts(first)
     reply = await desk.do("order_open", t.caller, order_id=second["order"]["order_id"])
     assert (reply.status, reply.body["error"]) == (409, "conflict"), reply.body
     await later(desk, 130)
@@ -83,7 +55,7 @@ async def test_what_was_taken_back_and_sent_all_the_same_is_learnt_of(both: Desk
     gone = await both.ok("order_cancel", t.caller, order_id=made["order"]["order_id"])
     assert gone["order"]["status"] == "cancelled"
     assert await use(both) == (0, 0)
-    assert "filled" in str(posts(t, made))
+    assert "filled" in str(t.posts(made))
     await later(both, 126)
     found = await t.stored(made["order"]["order_id"])
     assert (found.status, found.verified) == ("executed", True)
@@ -97,18 +69,14 @@ async def test_what_was_taken_back_and_stands_at_the_venue_can_be_cancelled_ther
     desk: Desk,
 ) -> None:
     t = await trader(desk)
-    made = await t.prepare(
-        type="limit", tif="gtc", limit_px="50000", notional_usdc=None, size="0.0004"
-    )
+    made = await t.limit("50000", "0.0004")
     order_id = made["order"]["order_id"]
     await desk.ok("order_cancel", t.caller, order_id=order_id)
-    posts(t, made)
+    t.posts(made)
     await later(desk, 126)
     assert (await t.stored(order_id)).status == "resting"
     assert await use(desk) == (0, 20_000_000)
-    asked = await desk.ok("order_cancel", t.caller, order_id=order_id)
-    body = {"confirm_id": asked["confirm_id"], "signature": t.sign(asked["to_sign"])}
-    reply = await desk.do("order_cancel", t.caller, order_id=order_id, **body)
+    reply = await t.cancel(order_id)
     assert (reply.status, reply.body["order"]["status"]) == (200, "cancelled")
     assert await use(desk) == (0, 0)
 
@@ -124,9 +92,9 @@ async def test_a_word_by_which_an_order_ended_is_asked_about_until_nobody_can_se
     desk.test.faults.add(silent)
     if ends == "taken back":
         await desk.ok("order_cancel", t.caller, order_id=order_id)
-        posts(t, made)
+        t.posts(made)
     elif ends == "run out":
-        posts(t, made)
+        t.posts(made)
     else:
         lie = [{"error": "Insufficient margin to place order. asset=0"}]
         path = ("response", "data", "statuses")

@@ -10,32 +10,35 @@ from typing import Any
 import pytest
 
 from devtools.devvenue import VenueFault
-from tests.tools.trading.conftest import Desk, a_desk
-from tests.tools.trading.orders import BTC, allow, day_use
+from tests.tools.trading.conftest import Desk, a_desk, order_key
+from tests.tools.trading.orders import BTC, LIVE, Trader, allow, code, day_use
 from tools.model.operation import Caller
 
 pytestmark = pytest.mark.anyio
-ORDER = {**BTC, "mode_seen": "live"}
 
 
-def code(reply: Any) -> tuple[int, str]:
-    return reply.status, str(reply.body.get("error"))
-
-
-async def door(ingest_context: Desk, **more: Any) -> Any:
+async def door(desk: Desk, **more: Any) -> Trader:
     """A trader at an open door; mainnet is on, so the link is made there."""
-    ingest_context.switched(venue_mainnet=True, live_door=True)
-    p = await ingest_context.linked(**more)
-    n = ingest_context.next_nonce()
-    from tests.tools.trading.conftest import order_key
-    from tests.tools.trading.orders import Trader
-
-    await ingest_context.enabled(p, order_key(n), network="mainnet")
-    await allow(ingest_context, p.wallet.address)
-    account = ingest_context.main.account(p.wallet.address)
+    desk.switched(venue_mainnet=True, live_door=True)
+    p = await desk.linked(**more)
+    n = desk.next_nonce()
+    await desk.enabled(p, order_key(n), network="mainnet")
+    await allow(desk, p.wallet.address)
     for coin in ("BTC", "ETH"):
-        account.leverage[coin] = (True, 3)
-    return Trader(ingest_context, p, n)
+        desk.main.account(p.wallet.address).leverage[coin] = (True, 3)
+    return Trader(desk, p, n)
+
+
+async def holding(desk: Desk, **order: Any) -> Trader:
+    """The same with a position."""
+    t = await door(desk)
+    reply = await t.bring(await t.door(**order))
+    assert reply.status == 200, reply.body
+    return t
+
+
+async def off_the_list(desk: Desk) -> None:
+    await desk.store.write(lambda uow: uow.sql.run("UPDATE trade_allowlist SET removed_at = 1"))
 
 
 async def test_a_live_order_takes_two_steps_of_one_route(both: Desk) -> None:
@@ -60,19 +63,15 @@ async def test_the_second_step_may_not_tell_of_another_order(desk: Desk) -> None
 
 async def test_abuse_1_live_asked_with_a_lock_shut_says_which(desk: Desk) -> None:
     t = await door(desk)
-    everything = (
-        ({"live_door": False}, "wallet_live_off", {"switch": "door"}),
-        ({"venue_mainnet": False}, "wallet_live_off", {"switch": "mainnet"}),
-    )
-    for shut, error, remaining in everything:
-        desk.switched(live_door=True, venue_mainnet=True)
-        desk.switched(**shut)
-        reply = await desk.refused("trade_order", t.caller, **ORDER)
-        assert (reply.body["error"], reply.body["remaining"]) == (error, remaining)
+    for shut, switch in (("live_door", "door"), ("venue_mainnet", "mainnet")):
+        desk.switched(**{"live_door": True, "venue_mainnet": True, shut: False})
+        reply = await desk.refused("trade_order", t.caller, **LIVE)
+        assert code(reply) == (403, "wallet_live_off")
+        assert reply.body["remaining"] == {"switch": switch}
         assert reply.body["who_fixes"] == "operator"
     desk.switched(live_door=True, venue_mainnet=True)
     stranger = await desk.linked()
-    reply = await desk.refused("trade_order", stranger.caller, **ORDER)
+    reply = await desk.refused("trade_order", stranger.caller, **LIVE)
     assert code(reply) == (403, "wallet_not_allowlisted")
     assert await desk.rows("orders") == []
 
@@ -81,24 +80,18 @@ async def test_abuse_1_a_listed_address_counts_only_where_it_is_linked(desk: Des
     desk.switched(venue_mainnet=True, live_door=True)
     p = await desk.person()
     await allow(desk, p.wallet.address)
-    assert code(await desk.refused("trade_order", p.caller, **ORDER)) == (
-        403,
-        "wallet_not_allowlisted",
-    )
+    refused = await desk.refused("trade_order", p.caller, **LIVE)
+    assert code(refused) == (403, "wallet_not_allowlisted")
     await desk.link(p)
-    assert code(await desk.refused("trade_order", p.caller, **ORDER)) == (409, "wallet_not_ready")
+    assert code(await desk.refused("trade_order", p.caller, **LIVE)) == (409, "wallet_not_ready")
 
 
-async def test_mode_seen_is_required_and_never_guessed(desk: Desk) -> None:
+async def test_abuse_38_the_mode_seen_is_required_and_never_guessed(desk: Desk) -> None:
     t = await door(desk)
     for seen in (None, "LIVE", "Paper", 1, True):
         reply = await desk.refused("trade_order", t.caller, **{**BTC, "mode_seen": seen})
         assert code(reply) == (422, "wallet_invalid_order")
         assert reply.body["remaining"]["field"] == "mode_seen"
-
-
-async def test_abuse_38_paper_seen_while_live_is_a_changed_mode(desk: Desk) -> None:
-    t = await door(desk)
     reply = await desk.refused("trade_order", t.caller, **{**BTC, "mode_seen": "paper"})
     assert code(reply) == (409, "wallet_mode_changed")
     assert reply.body["remaining"] == {"mode": "live"}
@@ -120,7 +113,7 @@ async def test_abuse_2_a_switch_flipped_before_the_second_step_sends_nothing(
 async def test_abuse_2_taken_off_the_list_before_the_second_step_sends_nothing(desk: Desk) -> None:
     t = await door(desk)
     made = await t.door()
-    await desk.store.write(lambda uow: uow.sql.run("UPDATE trade_allowlist SET removed_at = 1"))
+    await off_the_list(desk)
     assert code(await t.bring(made)) == (409, "wallet_mode_changed")
     assert t.posted("mainnet") == 0
 
@@ -161,11 +154,9 @@ async def test_abuse_25_two_that_race_end_at_the_lower(both: Desk) -> None:
 
 
 async def test_abuse_26_a_limit_of_zero_stops_orders_and_closes_still_work(desk: Desk) -> None:
-    t = await door(desk)
-    made = await t.door()
-    assert (await t.bring(made)).status == 200
+    t = await holding(desk)
     assert (await put(desk, t.caller, per_order_usdc="0", per_day_usdc="0")).status == 200
-    reply = await desk.refused("trade_order", t.caller, **ORDER)
+    reply = await desk.refused("trade_order", t.caller, **LIVE)
     assert code(reply) == (403, "wallet_over_cap")
     assert reply.body["remaining"]["remaining"] == "0.000000"
     closed = await t.bring((await t.close()).body, "trade_close")
@@ -185,10 +176,8 @@ async def test_the_terminals_step_up_is_never_read_by_the_door(desk: Desk) -> No
     t = await door(desk)
     told = await desk.ok("order_cap_raise", t.caller, step=1)
     assert told["own"] == {"per_order": "100.000000", "per_day": "300.000000"}
-    assert code(await desk.refused("order_cap_raise", t.caller, step=1)) == (
-        409,
-        "wallet_limit_raise",
-    )
+    refused = await desk.refused("order_cap_raise", t.caller, step=1)
+    assert code(refused) == (409, "wallet_limit_raise")
     me = await desk.ok("trade_me", t.caller)
     assert me["limits"] == {"per_order": "50.000000", "per_day": "150.000000"}
 
@@ -197,20 +186,14 @@ async def test_the_terminals_step_up_is_never_read_by_the_door(desk: Desk) -> No
 
 
 async def test_a_verified_live_close_works_with_every_lock_shut(both: Desk) -> None:
-    t = await door(both)
-    await t.bring(await t.door())
-    await both.store.write(lambda uow: uow.sql.run("UPDATE trade_allowlist SET removed_at = 1"))
+    t = await holding(both)
+    await off_the_list(both)
     both.switched(live_door=False, venue_mainnet=False, live_terminal=False)
     made = await t.close()
     assert made.status == 201, made.body
     order = made.body["order"]
-    assert (order["side"], order["reduce_only"], order["tif"], order["builder"]) == (
-        "sell",
-        True,
-        "ioc",
-        None,
-    )
-    assert order["network"] == "mainnet"
+    assert (order["side"], order["reduce_only"], order["tif"]) == ("sell", True, "ioc")
+    assert (order["builder"], order["network"]) == (None, "mainnet")
     before = await day_use(both)
     done = await t.bring(made.body, "trade_close")
     assert (done.status, done.body["order"]["status"]) == (200, "executed"), done.body
@@ -220,9 +203,8 @@ async def test_a_verified_live_close_works_with_every_lock_shut(both: Desk) -> N
 
 async def test_closes_may_be_held_to_the_list_where_an_operator_wants_it(sqlite_url: str) -> None:
     async with a_desk(sqlite_url, close_needs_allowlist=True) as desk:
-        t = await door(desk)
-        await t.bring(await t.door())
-        await desk.store.write(lambda uow: uow.sql.run("UPDATE trade_allowlist SET removed_at = 1"))
+        t = await holding(desk)
+        await off_the_list(desk)
         assert code(await t.close()) == (403, "wallet_not_allowlisted")
 
 
@@ -230,15 +212,12 @@ async def test_there_is_nothing_to_close_without_a_position(desk: Desk) -> None:
     t = await door(desk)
     assert code(await t.close()) == (409, "wallet_no_position")
     p = await desk.person()
-    assert code(await desk.do("trade_close", p.caller, product="BTC", mode_seen="live")) == (
-        409,
-        "wallet_not_ready",
-    )
+    refused = await desk.do("trade_close", p.caller, product="BTC", mode_seen="live")
+    assert code(refused) == (409, "wallet_not_ready")
 
 
 async def test_abuse_21_of_two_closes_the_second_finds_no_position(desk: Desk) -> None:
-    t = await door(desk)
-    await t.bring(await t.door())
+    t = await holding(desk)
     first, second = (await t.close()).body, (await t.close()).body
     assert (await t.bring(first, "trade_close")).status == 200
     assert code(await t.bring(second, "trade_close")) == (409, "wallet_no_position")
@@ -246,8 +225,7 @@ async def test_abuse_21_of_two_closes_the_second_finds_no_position(desk: Desk) -
 
 
 async def test_abuse_20_a_position_that_shrank_is_never_flipped(desk: Desk) -> None:
-    t = await door(desk)
-    await t.bring(await t.door(notional_usdc="40"))
+    t = await holding(desk, notional_usdc="40")
     made = (await t.close()).body
     half = (await t.close(fraction="0.5")).body
     assert (await t.bring(half, "trade_close")).status == 200
@@ -260,8 +238,7 @@ async def test_a_close_whose_position_cannot_be_read_says_how_to_close_directly(
     sqlite_url: str,
 ) -> None:
     async with a_desk(sqlite_url) as desk:
-        t = await door(desk)
-        await t.bring(await t.door())
+        t = await holding(desk)
         made = (await t.close()).body
         desk.main.faults.add(VenueFault(effect="status", kind="clearinghouseState", status=500))
         for reply in (await t.close(), await t.bring(made, "trade_close")):
@@ -272,8 +249,7 @@ async def test_a_close_whose_position_cannot_be_read_says_how_to_close_directly(
 
 
 async def test_abuse_16_a_delisted_product_says_that_the_venue_settled_it(desk: Desk) -> None:
-    t = await door(desk)
-    await t.bring(await t.door())
+    t = await holding(desk)
     desk.main.market("BTC").delisted = True
     desk.clock.forward(seconds=30)
     reply = await t.close()
@@ -282,8 +258,7 @@ async def test_abuse_16_a_delisted_product_says_that_the_venue_settled_it(desk: 
 
 
 async def test_abuse_19_a_rest_that_could_not_be_closed_is_taken_along(desk: Desk) -> None:
-    t = await door(desk)
-    await t.bring(await t.door())
+    t = await holding(desk)
     size = t.size(network="mainnet")
     made = (await t.close(fraction="0.8")).body
     assert Decimal(made["order"]["size"]) == Decimal(size)
@@ -301,20 +276,15 @@ async def test_abuse_27_orders_and_closes_share_ten_a_minute_refused_ones_too(de
         name = ("trade_order", "trade_close")[n % 2]
         await desk.do(name, t.caller, product="NOPE", mode_seen="live")
     desk.clock.forward(seconds=10.2)
-    reply = await desk.refused("trade_order", t.caller, **ORDER)
+    reply = await desk.refused("trade_order", t.caller, **LIVE)
     assert code(reply) == (429, "wallet_rate_limited")
     assert reply.headers["Retry-After"] == "50"
     assert reply.body["retry_at"] == "2026-11-20T12:01:00.000Z"
-    me = await desk.ok("trade_me", t.caller)
-    assert me["throttle"] == {
-        "per_minute": 10,
-        "per_hour": 60,
-        "left_minute": 0,
-        "left_hour": 50,
-        "per_process": True,
-    }
+    told = (await desk.ok("trade_me", t.caller))["throttle"]
+    left = {"left_minute": 0, "left_hour": 50}
+    assert told == {"per_minute": 10, "per_hour": 60, **left, "per_process": True}
     desk.clock.forward(seconds=50)
-    assert (await desk.do("trade_order", t.caller, **ORDER)).status == 201
+    assert (await desk.do("trade_order", t.caller, **LIVE)).status == 201
 
 
 async def test_abuse_27_the_61st_of_an_hour_waits_for_the_first(desk: Desk) -> None:
@@ -323,7 +293,7 @@ async def test_abuse_27_the_61st_of_an_hour_waits_for_the_first(desk: Desk) -> N
         for _ in range(10):
             await desk.do("trade_order", t.caller, mode_seen="live")
         desk.clock.forward(seconds=61)
-    reply = await desk.refused("trade_order", t.caller, **ORDER)
+    reply = await desk.refused("trade_order", t.caller, **LIVE)
     assert code(reply) == (429, "wallet_rate_limited")
     assert reply.headers["Retry-After"] == str(3600 - 6 * 61)
     closed = await desk.do("trade_close", t.caller, product="BTC", mode_seen="live")
@@ -354,17 +324,12 @@ async def test_a_silent_venue_gives_an_empty_list_of_products(sqlite_url: str) -
 async def test_positions_are_shown_while_live_is_off_and_null_while_the_venue_is_silent(
     desk: Desk,
 ) -> None:
-    t = await door(desk)
-    await t.bring(await t.door())
+    t = await holding(desk)
     desk.switched(live_door=False, venue_mainnet=False)
     desk.clock.forward(seconds=5)
     (held,) = (await desk.ok("trade_positions", t.caller))["live"]
-    assert (held["product"], held["side"], held["mode"], held["network"]) == (
-        "BTC",
-        "long",
-        "live",
-        "mainnet",
-    )
+    assert (held["product"], held["side"]) == ("BTC", "long")
+    assert (held["mode"], held["network"]) == ("live", "mainnet")
     assert (held["can_close"], held["est"], held["leverage"]) == (True, False, 3)
     p = await desk.linked()
     desk.main.faults.add(VenueFault(effect="status", status=500))

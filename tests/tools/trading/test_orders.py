@@ -11,97 +11,63 @@ import pytest
 from devtools.devvenue import VenueFault
 from storage.unit_of_work import UnitOfWork
 from tests.tools.trading.conftest import Desk, order_key
-from tests.tools.trading.orders import agent, day_use, trader
-from tools.trading.orders.status_sync import sync_due_orders
+from tests.tools.trading.orders import (
+    LIVE,
+    agent,
+    code,
+    day_use,
+    later,
+    micros,
+    ordered,
+    trader,
+    use,
+)
 
 pytestmark = pytest.mark.anyio
 
 
-def code(reply: Any) -> tuple[int, str]:
-    return reply.status, str(reply.body.get("error"))
-
-
 async def test_a_live_order_is_prepared_signed_and_executed(both: Desk) -> None:
     t = await trader(both)
-    made = await t.prepare()
-    order = made["order"]
-    assert (order["mode"], order["network"], order["status"]) == (
-        "live",
-        "testnet",
-        "awaiting_signature",
-    )
+    made = await t.prepare(notional_usdc="40")
+    order, notional = made["order"], micros(made["order"]["notional_usdc"])
+    shown = (order["mode"], order["network"], order["status"])
+    assert shown == ("live", "testnet", "awaiting_signature")
     assert made["to_sign"]["signer_must_be"] == [t.person.wallet.address, order_key(t.key).lower()]
+    assert await use(both) == (0, notional)
     reply = await t.execute(made)
     assert reply.status == 200, reply.body
     told = reply.body
-    assert told["status"] == "executed"
+    assert (told["status"], told["verified"], told["est"]) == ("executed", True, False)
     assert (told["filled_size"], told["remaining_size"]) == (order["size"], "0")
-    assert told["verified"] is True
-    assert told["fills"][0]["fee_usdc"] == told["fee_usdc"]
+    # The fees are the venue's own, to the last digit.
+    (fill,) = both.test.account(t.person.wallet.address).fills
+    assert told["fills"][0]["fee_usdc"] == told["fee_usdc"] == format(fill.fee.normalize(), "f")
+    assert told["avg_px"] == format(fill.px.normalize(), "f")
     assert t.size() == order["size"]
     assert (await both.ok("order_get", t.caller, order_id=order["order_id"])) == told
-
-
-async def test_the_fees_are_the_venues_own_to_the_last_digit(desk: Desk) -> None:
-    t = await trader(desk)
-    told = (await t.execute(await t.prepare())).body
-    (fill,) = desk.test.account(t.person.wallet.address).fills
-    assert told["fee_usdc"] == format(fill.fee.normalize(), "f")
-    assert told["avg_px"] == format(fill.px.normalize(), "f")
-    assert told["est"] is False
-
-
-async def test_what_is_reserved_becomes_what_was_traded_and_never_more(both: Desk) -> None:
-    t = await trader(both)
-    made = await t.prepare(notional_usdc="40")
-    notional = int(made["order"]["notional_usdc"].replace(".", ""))
-    assert set((await day_use(both)).values()) == {(0, notional)}
-    await t.execute(made)
-    assert set((await day_use(both)).values()) == {(notional, 0)}
-    caps = await both.ok("order_cap", t.caller)
-    assert caps["per_day"]["used"]["value"] == made["order"]["notional_usdc"]
-    assert caps["per_day"]["remaining"] == f"{(150_000_000 - notional) / 1e6:.6f}"
+    # What was reserved became what was traded.
+    assert await use(both) == (notional, 0)
+    day = (await both.ok("order_cap", t.caller))["per_day"]
+    assert day["used"]["value"] == order["notional_usdc"]
+    assert day["remaining"] == f"{(150_000_000 - notional) / 1e6:.6f}"
 
 
 async def test_a_resting_order_is_cancelled_by_a_signature_with_every_switch_shut(
     desk: Desk,
 ) -> None:
     t = await trader(desk)
-    made = await t.prepare(
-        type="limit", limit_px="60000", tif="gtc", size="0.0005", notional_usdc=None
-    )
+    made = await t.limit("60000", "0.0005")
     reply = await t.execute(made)
     assert reply.body["status"] == "resting", reply.body
     desk.switched(live_terminal=False)
     order_id = made["order"]["order_id"]
     asked = await desk.ok("order_cancel", t.caller, order_id=order_id)
     assert asked["order"]["status"] == "resting"
-    action = json.loads(asked["to_sign"]["action"])
-    assert action["type"] == "cancelByCloid"
-    done = await desk.ok(
-        "order_cancel",
-        t.caller,
-        order_id=order_id,
-        confirm_id=asked["confirm_id"],
-        signature=t.sign(asked["to_sign"]),
-    )
-    assert done["order"]["status"] == "cancelled"
-    assert done["order"]["filled_size"] == "0"
-    assert set((await day_use(desk)).values()) == {(0, 0)}
+    assert json.loads(asked["to_sign"]["action"])["type"] == "cancelByCloid"
+    done = (await t.cancel(order_id)).body["order"]
+    assert (done["status"], done["filled_size"]) == ("cancelled", "0")
+    assert await use(desk) == (0, 0)
     assert desk.test.account(t.person.wallet.address).orders == {}
-
-
-async def test_a_cancelled_order_cannot_be_executed_and_gives_its_part_of_the_day_back(
-    desk: Desk,
-) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
-    told = await desk.ok("order_cancel", t.caller, order_id=made["order"]["order_id"])
-    assert told["order"]["status"] == "cancelled"
-    reply = await t.execute(made)
-    assert (reply.status, reply.body["status"]) == (200, "cancelled")
-    assert t.posted() == 0
-    assert set((await day_use(desk)).values()) == {(0, 0)}
 
 
 async def test_opening_prices_an_order_anew_and_voids_the_former_confirm_id(desk: Desk) -> None:
@@ -115,32 +81,21 @@ async def test_opening_prices_an_order_anew_and_voids_the_former_confirm_id(desk
     assert opened["to_sign"]["nonce"] == made["to_sign"]["nonce"], "one of the two can act"
     assert code(await t.execute(made)) == (422, "wallet_signature_invalid")
     assert (await t.execute(opened)).body["status"] == "executed"
-    used = {u for u, _ in (await day_use(desk)).values()}
-    assert used == {int(opened["order"]["notional_usdc"].replace(".", ""))}
+    assert await use(desk) == (micros(opened["order"]["notional_usdc"]), 0)
 
 
 async def test_a_stored_answer_holds_nothing_that_could_be_signed(desk: Desk) -> None:
     t = await trader(desk)
-    body = {
-        "product": "BTC",
-        "side": "buy",
-        "type": "market",
-        "notional_usdc": "20",
-        "mode_seen": "live",
-    }
-    first = await desk.ok("order_prepare", t.caller, key="k1", **body)
-    again = await desk.ok("order_prepare", t.caller, key="k1", **body)
+    first = await desk.ok("order_prepare", t.caller, key="k1", **LIVE)
+    again = await desk.ok("order_prepare", t.caller, key="k1", **LIVE)
     assert first["confirm_id"]
     assert first["to_sign"]
     assert (again["confirm_id"], again["to_sign"]) == (None, None)
     assert again["order"] == first["order"]
     assert again["next"][0]["route"] == "POST /wallet/order/{order_id}/open"
-    assert (
-        await desk.refused("order_prepare", t.caller, key="k1", **(body | {"side": "sell"}))
-    ).body["error"] == "idempotency_key_reused"
-    stored = json.dumps(
-        [dict(r) for r in await desk.rows("orders")] + await desk.rows("idempotency"), default=str
-    )
+    other = await desk.refused("order_prepare", t.caller, key="k1", **(LIVE | {"side": "sell"}))
+    assert other.body["error"] == "idempotency_key_reused"
+    stored = json.dumps(await desk.rows("orders") + await desk.rows("idempotency"), default=str)
     assert first["confirm_id"] not in stored
 
 
@@ -151,10 +106,9 @@ async def test_an_order_that_nobody_signs_ends_with_its_time(desk: Desk) -> None
     read = await desk.ok("order_get", t.caller, order_id=made["order"]["order_id"])
     assert read["status"] == "expired"
     assert code(await t.execute(made)) == (422, "wallet_signature_invalid")
-    desk.clock.forward(seconds=5)
-    await sync_due_orders(desk.deps)
+    await later(desk, 5)
     assert (await t.stored(made["order"]["order_id"])).status == "expired"
-    assert set((await day_use(desk)).values()) == {(0, 0)}
+    assert await use(desk) == (0, 0)
     assert t.posted() == 0
 
 
@@ -163,12 +117,11 @@ async def test_an_order_that_the_browser_sent_and_never_told_of_is_found_before_
 ) -> None:
     t = await trader(desk)
     made = await t.prepare()
-    await _post(desk, t, made)
-    desk.clock.forward(seconds=126)
-    await sync_due_orders(desk.deps)
+    t.posts(made)
+    await later(desk, 126)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified) == ("executed", True)
-    assert {u for u, _ in (await day_use(desk)).values()} == {stored.counted.micros}
+    assert await use(desk) == (stored.counted.micros, 0)
 
 
 @pytest.mark.parametrize(("tif", "stands"), [("ioc", "executed"), ("gtc", "resting")])
@@ -177,17 +130,15 @@ async def test_an_order_that_the_browser_sent_is_not_called_cancelled(
 ) -> None:
     """The venue has it: it is what the venue says, and its part of the day stays taken."""
     t = await trader(both)
-    px = "64100" if stands == "executed" else "60000"
-    made = await t.prepare(type="limit", limit_px=px, tif=tif, size="0.0005", notional_usdc=None)
-    await _post(both, t, made)
+    made = await t.limit("64100" if stands == "executed" else "60000", "0.0005", tif=tif)
+    t.posts(made)
     told = await both.ok("order_cancel", t.caller, order_id=made["order"]["order_id"])
     assert told["order"]["status"] == stands
-    taken = {used + held for used, held in (await day_use(both)).values()}
-    assert taken == {int(made["order"]["notional_usdc"].replace(".", ""))}
+    assert sum(await use(both)) == micros(made["order"]["notional_usdc"])
     assert (t.size() != "0") == (stands == "executed")
 
 
-async def test_while_the_venue_is_silent_what_the_browser_may_have_sent_is_not_cancelled(
+async def test_what_the_browser_may_have_sent_is_cancelled_once_the_venue_says_it_has_nothing(
     desk: Desk,
 ) -> None:
     t = await trader(desk)
@@ -200,20 +151,9 @@ async def test_while_the_venue_is_silent_what_the_browser_may_have_sent_is_not_c
     desk.test.faults.clear()
     told = await desk.ok("order_cancel", t.caller, order_id=order_id)
     assert told["order"]["status"] == "cancelled"
-
-
-async def _post(ingest_context: Desk, t: Any, created: dict[str, Any]) -> None:
-    """The browser posts by itself."""
-    told = created["to_sign"]
-    answer = ingest_context.test.exchange(
-        {
-            "action": json.loads(told["action"]),
-            "nonce": told["nonce"],
-            "signature": t.sign(told),
-            "expiresAfter": told["expires_after"],
-        }
-    )
-    assert answer["status"] == "ok", answer
+    assert await use(desk) == (0, 0)
+    reply = await t.execute(made)
+    assert (reply.status, reply.body["status"], t.posted()) == (200, "cancelled", 0)
 
 
 async def test_a_record_is_true_only_by_the_venues_word(both: Desk) -> None:
@@ -223,29 +163,30 @@ async def test_a_record_is_true_only_by_the_venues_word(both: Desk) -> None:
     forged = {"status": "ok", "response": {"data": {"statuses": [{"filled": {"totalSz": "9"}}]}}}
     told = await both.ok("order_record", t.caller, **body, venue_response=forged, oid=5)
     assert (told["status"], told["verified"], told["filled_size"]) == ("recorded", False, None)
-    await _post(both, t, made)
-    both.clock.forward(seconds=4)
-    await sync_due_orders(both.deps)
+    t.posts(made)
+    await later(both, 4)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified) == ("executed", True)
-    assert format((stored.filled_size or Decimal(0)).normalize(), "f") == made["order"]["size"]
+    assert stored.filled_size == Decimal(made["order"]["size"])
 
 
-async def test_a_record_without_a_trace_keeps_its_reservation_for_ten_minutes(desk: Desk) -> None:
+async def test_abuse_39_a_forged_record_without_a_trace_keeps_its_reservation_for_ten_minutes(
+    desk: Desk,
+) -> None:
     t = await trader(desk)
     made = await t.prepare()
     body = {"order_id": made["order"]["order_id"], "confirm_id": made["confirm_id"]}
-    await desk.ok("order_record", t.caller, **body)
-    for _ in range(20):
-        desk.clock.forward(seconds=20)
-        await sync_due_orders(desk.deps)
+    filled = {"filled": {"totalSz": "9", "avgPx": "1"}}
+    forged = {"status": "ok", "response": {"data": {"statuses": [filled]}}}
+    told = await desk.ok("order_record", t.caller, **body, venue_response=forged, oid=5)
+    assert (told["filled_size"], told["fills"]) == (None, [])
+    await later(desk, *[20] * 20)
     assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
-    for _ in range(15):
-        desk.clock.forward(seconds=20)
-        await sync_due_orders(desk.deps)
+    await later(desk, *[20] * 15)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.status, stored.verified, stored.next_check_at) == ("recorded", False, None)
-    assert set((await day_use(desk)).values()) == {(0, 0)}
+    assert stored.filled_size is None
+    assert await use(desk) == (0, 0)
 
 
 # -- agents
@@ -254,38 +195,25 @@ async def test_a_record_without_a_trace_keeps_its_reservation_for_ten_minutes(de
 async def test_an_agent_prepares_and_its_owner_opens_signs_and_executes(both: Desk) -> None:
     t = await trader(both)
     scout = await agent(both, t)
-    made = await both.ok(
-        "order_prepare",
-        scout,
-        product="BTC",
-        side="buy",
-        type="market",
-        notional_usdc="20",
-        mode_seen="live",
-    )
+    made = (await ordered(both, scout, mode_seen="live")).body
     assert (made["confirm_id"], made["to_sign"]) == (None, None)
     assert made["order"]["status"] == "awaiting_owner"
     assert made["order"]["prepared_by"] == {"kind": "agent", "id": scout.user_id}
     assert await day_use(both) == {}
     order_id = made["order"]["order_id"]
-    assert [o["order_id"] for o in (await both.ok("order_pending", scout))["orders"]] == [order_id]
-    assert [o["order_id"] for o in (await both.ok("order_pending", t.caller))["orders"]] == [
-        order_id
-    ]
+    for who in (scout, t.caller):
+        waiting = (await both.ok("order_pending", who))["orders"]
+        assert [o["order_id"] for o in waiting] == [order_id]
     both.clock.forward(hours=20)
     opened = await both.ok("order_open", t.caller, order_id=order_id)
     assert (await t.execute(opened)).body["status"] == "executed"
 
 
-async def test_what_was_sent_and_is_not_over_is_listed_for_its_owner(
-    both: Desk,
-) -> None:
+async def test_what_was_sent_and_is_not_over_is_listed_for_its_owner(both: Desk) -> None:
     t = await trader(both)
     scout, other = await agent(both, t), await trader(both)
-    made = await both.ok(
-        "order_prepare", scout, product="BTC", side="buy", type="limit", limit_px="60000",
-        tif="gtc", size="0.0005", mode_seen="live",
-    )  # fmt: skip
+    asked = {"type": "limit", "limit_px": "60000", "tif": "gtc", "size": "0.0005"}
+    made = (await ordered(both, scout, **asked, notional_usdc=None, mode_seen="live")).body
     order_id = made["order"]["order_id"]
     assert (await both.ok("order_under_way", t.caller))["orders"] == []
     opened = await both.ok("order_open", t.caller, order_id=order_id)
@@ -309,9 +237,7 @@ async def test_every_live_order_is_listed_whatever_became_of_it_a_page_at_a_time
         if n == 1:
             await both.ok("order_cancel", t.caller, order_id=ids[-1])
         both.clock.forward(seconds=20 if n % 2 else 0)  # some were made in the same moment
-    by_scout = await both.ok(
-        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
+    by_scout = (await ordered(both, scout)).body
     ids.append(by_scout["order"]["order_id"])
     both.clock.forward(hours=25)
     seen: list[dict[str, Any]] = []
@@ -325,17 +251,11 @@ async def test_every_live_order_is_listed_whatever_became_of_it_a_page_at_a_time
     assert {o["status"] for o in seen} == {"cancelled", "expired"}
     assert (await both.ok("order_history", other.caller))["items"] == []
     assert code(await both.refused("order_history", scout)) == (403, "forbidden")
-    assert code(await both.refused("order_history", t.caller, cursor="x")) == (
-        400,
-        "invalid_request",
-    )
-
-
-async def test_paper_orders_are_not_among_the_live_ones(desk: Desk) -> None:
-    t = await trader(desk)
-    desk.switched(live_terminal=False)
+    refused = await both.refused("order_history", t.caller, cursor="x")
+    assert code(refused) == (400, "invalid_request")
+    both.switched(live_terminal=False)
     assert (await t.prepare(mode_seen="paper"))["order"]["mode"] == "paper"
-    assert (await desk.ok("order_history", t.caller))["items"] == []
+    assert len((await both.ok("order_history", t.caller))["items"]) == 6, "live ones alone"
 
 
 async def test_a_page_of_past_orders_walks_an_index(desk: Desk) -> None:
@@ -353,50 +273,23 @@ async def test_a_page_of_past_orders_walks_an_index(desk: Desk) -> None:
     assert "TEMP B-TREE" not in told
 
 
-async def test_an_agent_executes_nothing_live_and_sees_only_its_own(desk: Desk) -> None:
-    t = await trader(desk)
-    scout, other = await agent(desk, t), await agent(desk, t)
-    made = await t.prepare()
-    by_scout = await desk.ok(
-        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
-    mine = by_scout["order"]["order_id"]
-    assert code(await desk.refused("order_execute", scout, order_id=mine)) == (403, "forbidden")
-    assert code(await desk.refused("order_open", scout, order_id=mine)) == (403, "forbidden")
-    for who, order_id in ((scout, made["order"]["order_id"]), (other, mine)):
-        assert code(await desk.refused("order_get", who, order_id=order_id)) == (404, "not_found")
-        assert code(await desk.refused("order_cancel", who, order_id=order_id)) == (
-            404,
-            "not_found",
-        )
-        assert code(await desk.refused("order_execute", who, order_id=order_id)) == (
-            404,
-            "not_found",
-        )
-    assert (await desk.ok("order_cancel", scout, order_id=mine))["order"]["status"] == "cancelled"
-
-
-async def test_abuse_29_an_agent_reaches_no_cap_no_limit_and_nobody_elses_orders(
-    desk: Desk,
-) -> None:
-    t = await trader(desk)
-    scout = await agent(desk, t)
-    stranger = await trader(desk)
-    theirs = await agent(desk, stranger)
-    await desk.ok(
-        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
+async def test_abuse_29_an_agent_executes_nothing_live_and_reaches_only_its_own(desk: Desk) -> None:
+    t, stranger = await trader(desk), await trader(desk)
+    scout, other, theirs = await agent(desk, t), await agent(desk, t), await agent(desk, stranger)
+    owners = (await t.prepare())["order"]["order_id"]
+    mine = (await ordered(desk, scout)).body["order"]["order_id"]
+    for name in ("order_execute", "order_open"):
+        assert code(await desk.refused(name, scout, order_id=mine)) == (403, "forbidden")
     assert code(await desk.refused("order_cap_raise", scout, step=1)) == (403, "forbidden")
     assert code(await desk.refused("trade_limits", scout, per_day_usdc="1")) == (403, "forbidden")
+    for who, order_id in ((scout, owners), (other, mine), (theirs, mine)):
+        for name in ("order_get", "order_cancel", "order_execute"):
+            assert code(await desk.refused(name, who, order_id=order_id)) == (404, "not_found")
     assert (await desk.ok("order_pending", theirs))["orders"] == []
-    assert code(await desk.refused("agent_status", scout, agent_id=theirs.user_id)) == (
-        404,
-        "not_found",
-    )
-    assert code(await desk.refused("agent_status", stranger.caller, agent_id=scout.user_id)) == (
-        404,
-        "not_found",
-    )
+    for asks, of in ((scout, theirs), (stranger.caller, scout)):
+        refused = await desk.refused("agent_status", asks, agent_id=of.user_id)
+        assert code(refused) == (404, "not_found")
+    assert (await desk.ok("order_cancel", scout, order_id=mine))["order"]["status"] == "cancelled"
 
 
 async def test_abuse_40_at_most_ten_live_orders_of_an_agent_wait(desk: Desk) -> None:
@@ -404,25 +297,16 @@ async def test_abuse_40_at_most_ten_live_orders_of_an_agent_wait(desk: Desk) -> 
     scout = await agent(desk, t)
     for n in range(10):
         desk.clock.forward(minutes=7)
-        assert (
-            await desk.do(
-                "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-            )
-        ).status == 201, n
+        assert (await ordered(desk, scout)).status == 201, n
     desk.clock.forward(minutes=7)
-    reply = await desk.refused(
-        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
+    reply = await ordered(desk, scout)
     assert code(reply) == (429, "rate_limited")
     assert reply.body["next"][0]["tool"] == "order_pending"
     # The first of them is given up 24 hours after it was made, 70 minutes ago.
     wait = int(reply.headers["Retry-After"])
     assert wait == 24 * 3600 - 10 * 7 * 60
     desk.clock.forward(seconds=wait)
-    again = await desk.do(
-        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
-    assert again.status == 201
+    assert (await ordered(desk, scout)).status == 201
 
 
 @pytest.mark.parametrize(
@@ -439,11 +323,7 @@ async def test_the_owners_policy_binds_an_agents_live_order(
     policy: dict[str, Any], refused: str, desk: Desk
 ) -> None:
     t = await trader(desk)
-    scout = await agent(desk, t, **policy)
-    reply = await desk.refused(
-        "order_prepare", scout, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
-    assert reply.body["error"] == refused
+    assert code(await ordered(desk, await agent(desk, t, **policy)))[1] == refused
 
 
 async def test_the_status_names_every_reason(desk: Desk) -> None:
@@ -475,14 +355,7 @@ async def test_abuse_16_to_19_what_the_venue_would_not_take_is_refused_with_the_
     asked: dict[str, Any], field: str, desk: Desk
 ) -> None:
     t = await trader(desk)
-    body = {
-        "product": "BTC",
-        "side": "buy",
-        "type": "market",
-        "notional_usdc": "20",
-        "mode_seen": "live",
-    }
-    reply = await desk.refused("order_prepare", t.caller, **(body | asked))
+    reply = await ordered(desk, t.caller, mode_seen="live", **asked)
     assert code(reply) == (422, "wallet_invalid_order")
     assert reply.body["remaining"]["field"] == field
     assert await desk.rows("orders") == []
@@ -499,38 +372,23 @@ async def test_abuse_18_a_coin_without_size_decimals_and_a_tiny_price_is_ordered
 
 async def test_abuse_19_exactly_ten_usdc_is_enough(desk: Desk) -> None:
     t = await trader(desk)
-    made = await t.prepare(
-        type="limit", limit_px="50000", size="0.0002", notional_usdc=None, tif="gtc"
-    )
+    made = await t.limit("50000", "0.0002")
     assert made["order"]["notional_usdc"] == "10.000000"
     assert (await t.execute(made)).body["status"] == "resting"
 
 
 async def test_leverage_above_the_most_is_refused_and_never_changed(desk: Desk) -> None:
     t = await trader(desk)
-    desk.test.account(t.person.wallet.address).leverage["BTC"] = (True, 20)
-    reply = await desk.refused(
-        "order_prepare", t.caller, product="BTC", side="buy", type="market", notional_usdc="20"
-    )
-    assert reply.body["remaining"] == {
-        "field": "product",
-        "nearest": "3",
-        "rule": reply.body["remaining"]["rule"],
-    }
-    assert desk.test.account(t.person.wallet.address).leverage["BTC"] == (True, 20)
+    leverage = desk.test.account(t.person.wallet.address).leverage
+    leverage["BTC"] = (True, 20)
+    remaining = (await ordered(desk, t.caller)).body["remaining"]
+    assert (remaining["field"], remaining["nearest"]) == ("product", "3")
+    assert leverage["BTC"] == (True, 20)
 
 
 async def test_abuse_15_margin_on_the_wrong_dex_is_not_ready(desk: Desk) -> None:
     t = await trader(desk)
-    reply = await desk.refused(
-        "order_prepare",
-        t.caller,
-        product="xyz:XYZ100",
-        side="buy",
-        type="market",
-        notional_usdc="20",
-        mode_seen="live",
-    )
+    reply = await ordered(desk, t.caller, product="xyz:XYZ100", mode_seen="live")
     assert code(reply) == (409, "wallet_not_ready")
     assert reply.body["remaining"] == {"step": "fund"}
     assert reply.body["detail"]["dex"] == "xyz"
@@ -549,30 +407,12 @@ async def test_abuse_17_without_a_sound_book_nothing_is_priced(desk: Desk) -> No
     for bids, asks in (([], []), ([("64000", "1")], []), ([], [("64010", "1")]), crossed):
         venue.book("BTC", bids, asks)
         desk.clock.forward(seconds=30)
-        reply = await desk.refused(
-            "order_prepare",
-            t.caller,
-            product="BTC",
-            side="buy",
-            type="market",
-            notional_usdc="20",
-            mode_seen="live",
-        )
-        assert code(reply) in ((503, "wallet_venue_unavailable"), (422, "wallet_invalid_order")), (
-            reply.body
-        )
+        reply = await ordered(desk, t.caller, mode_seen="live")
+        assert code(reply) == (503, "wallet_venue_unavailable"), reply.body
     venue.resume("BTC")
     venue.stale_book("BTC", 1_000)
     desk.clock.forward(seconds=30)
-    reply = await desk.refused(
-        "order_prepare",
-        t.caller,
-        product="BTC",
-        side="buy",
-        type="market",
-        notional_usdc="20",
-        mode_seen="live",
-    )
+    reply = await ordered(desk, t.caller, mode_seen="live")
     assert code(reply) == (503, "wallet_venue_unavailable")
     assert reply.headers["Retry-After"] == "2"
     venue.stale_book("BTC", None)

@@ -12,22 +12,25 @@ import pytest
 from devtools.devvenue import VenueFault
 from devtools.devvenue.faults import FaultKind
 from tests.tools.trading.conftest import Desk, a_desk, order_key
-from tests.tools.trading.orders import BTC, agent, day_use, trader
-from tools.trading.orders.status_sync import sync_due_orders
+from tests.tools.trading.orders import (
+    LIVE,
+    agent,
+    code,
+    day_use,
+    later,
+    micros,
+    ordered,
+    trader,
+    use,
+)
 
 pytestmark = pytest.mark.anyio
 # How long an order's fate is asked after, on the loop's clock.
 RESULT_S = 30
 
 
-def code(reply: Any) -> tuple[int, str]:
-    return reply.status, str(reply.body.get("error"))
-
-
-async def settled(ingest_context: Desk, *, seconds: float = 15, rounds: int = 1) -> None:
-    for _ in range(rounds):
-        ingest_context.clock.forward(seconds=seconds)
-        await sync_due_orders(ingest_context.deps)
+async def settled(desk: Desk, *, seconds: float = 15, rounds: int = 1) -> None:
+    await later(desk, *[seconds] * rounds)
 
 
 # -- signatures
@@ -45,19 +48,33 @@ async def test_abuse_3_two_executions_of_one_confirm_id_at_once_post_once(both: 
 
 async def test_abuse_4_a_confirm_id_is_nobody_elses(desk: Desk) -> None:
     t, other = await trader(desk), await trader(desk)
-    made = await t.prepare()
-    body = {
-        "order_id": made["order"]["order_id"],
-        "confirm_id": made["confirm_id"],
-        "signature": t.sign(made["to_sign"]),
-    }
-    assert code(await desk.refused("order_execute", other.caller, **body)) == (404, "not_found")
-    mine = await other.prepare()
-    assert code(await other.execute(mine, confirm_id=made["confirm_id"])) == (
-        422,
-        "wallet_signature_invalid",
-    )
+    made, mine = await t.prepare(), await other.prepare()
+    body = {"confirm_id": made["confirm_id"], "signature": t.sign(made["to_sign"])}
+    order_id = made["order"]["order_id"]
+    refused = await desk.refused("order_execute", other.caller, order_id=order_id, **body)
+    assert code(refused) == (404, "not_found")
+    reply = await other.execute(mine, confirm_id=made["confirm_id"])
+    assert code(reply) == (422, "wallet_signature_invalid")
     assert t.posted() == other.posted() == 0
+
+
+@pytest.mark.parametrize("wrong", ["confirm_id", "other bytes", "high s", "other network"])
+async def test_abuse_5_to_8_what_was_not_signed_exactly_so_sends_nothing(
+    wrong: str, desk: Desk
+) -> None:
+    t = await trader(desk)
+    made, other = await t.prepare(), await t.prepare(side="sell")
+    told = json.loads(json.dumps(made["to_sign"]))
+    assert told["typed_data"]["message"]["source"] == "b"
+    told["typed_data"]["message"]["source"] = "a"
+    changes = {
+        "confirm_id": {"confirm_id": "c_" + "a" * 26},
+        "other bytes": {"signature": t.sign(other["to_sign"])},
+        "high s": {"signature": t.sign(made["to_sign"], high=True)},
+        "other network": {"signature": t.sign(told)},
+    }[wrong]
+    assert code(await t.execute(made, **changes)) == (422, "wallet_signature_invalid")
+    assert t.posted() == 0
 
 
 async def test_abuse_5_a_confirm_id_has_128_bits_and_is_kept_as_a_hash(desk: Desk) -> None:
@@ -67,53 +84,16 @@ async def test_abuse_5_a_confirm_id_has_128_bits_and_is_kept_as_a_hash(desk: Des
     (row,) = await desk.rows("orders")
     assert made["confirm_id"] not in json.dumps(row, default=str)
     assert len(row["confirm_hash"]) == 64
-    assert code(await t.execute(made, confirm_id="c_" + "a" * 26)) == (
-        422,
-        "wallet_signature_invalid",
-    )
-
-
-async def test_abuse_6_a_signature_over_other_bytes_sends_nothing(desk: Desk) -> None:
-    t = await trader(desk)
-    made, other = await t.prepare(), await t.prepare(side="sell")
-    assert code(await t.execute(made, signature=t.sign(other["to_sign"]))) == (
-        422,
-        "wallet_signature_invalid",
-    )
-    assert t.posted() == 0
-
-
-async def test_abuse_7_the_high_twin_of_a_signature_is_refused(desk: Desk) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
-    assert code(await t.execute(made, signature=t.sign(made["to_sign"], high=True))) == (
-        422,
-        "wallet_signature_invalid",
-    )
-    assert t.posted() == 0
-
-
-async def test_abuse_8_a_signature_for_the_other_network_is_refused(desk: Desk) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
-    told = json.loads(json.dumps(made["to_sign"]))
-    assert told["typed_data"]["message"]["source"] == "b"
-    told["typed_data"]["message"]["source"] = "a"
-    assert code(await t.execute(made, signature=t.sign(told))) == (422, "wallet_signature_invalid")
-    assert t.posted() == 0
 
 
 async def test_abuse_9_a_key_that_was_taken_back_a_second_ago_is_dead(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
     desk.clock.forward(seconds=1)
-    await desk.enabled(
-        t.person, order_key(900)
-    )  # rotates: the venue may list the old one for a while
-    assert code(await t.execute(made)) in (
-        (409, "wallet_not_ready"),
-        (422, "wallet_signature_invalid"),
-    )
+    # Rotates: the venue may list the old one for a while.
+    await desk.enabled(t.person, order_key(900))
+    refused = ((409, "wallet_not_ready"), (422, "wallet_signature_invalid"))
+    assert code(await t.execute(made)) in refused
     assert t.posted() == 0
 
 
@@ -124,9 +104,8 @@ async def test_abuse_10_a_key_past_its_end_by_our_clock_is_refused_whatever_the_
     made = await t.prepare()
     await desk.store.write(lambda uow: uow.sql.run("UPDATE venue_agent_keys SET valid_until = 1"))
     assert code(await t.execute(made)) == (409, "wallet_not_ready")
-    assert (await desk.refused("order_prepare", t.caller, **BTC, mode_seen="live")).body[
-        "remaining"
-    ] == {"step": "enable"}
+    refused = await desk.refused("order_prepare", t.caller, **LIVE)
+    assert refused.body["remaining"] == {"step": "enable"}
     assert t.posted() == 0
 
 
@@ -168,13 +147,10 @@ async def test_the_venues_refusal_ends_the_order_in_its_own_words(desk: Desk) ->
     made = await t.prepare()
     desk.test.book("BTC", [("63000", "1")], [("70000", "1")])
     reply = await t.execute(made)
-    assert reply.status == 200
-    assert reply.body["status"] == "rejected"
-    assert (reply.body["refusal"]["error"], reply.body["refusal"]["venue_kind"]) == (
-        "wallet_venue_rejected",
-        "no_liquidity",
-    )
-    assert set((await day_use(desk)).values()) == {(0, 0)}
+    assert (reply.status, reply.body["status"], reply.body["verified"]) == (200, "rejected", True)
+    refused = reply.body["refusal"]
+    assert (refused["error"], refused["venue_kind"]) == ("wallet_venue_rejected", "no_liquidity")
+    assert await use(desk) == (0, 0)
 
 
 async def test_abuse_22_a_partly_filled_order_ends_and_the_rest_is_a_new_order(desk: Desk) -> None:
@@ -187,7 +163,7 @@ async def test_abuse_22_a_partly_filled_order_ends_and_the_rest_is_a_new_order(d
     assert (await t.execute(made)).body == told
     assert t.posted() == 1
     filled = int(64_000 * 1.005 * 0.0004 * 1e6)
-    (used, reserved) = next(iter((await day_use(desk)).values()))
+    used, reserved = await use(desk)
     assert reserved == 0
     assert abs(used - filled) < 100_000
 
@@ -223,15 +199,9 @@ async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_u
         t = await trader(desk)
         made = await t.prepare()
         desk.test.faults.after["orderStatus"] = RESULT_S
-        desk.test.faults.add(
-            VenueFault(
-                effect="malformed",
-                route="/exchange",
-                path=("response", "data", "statuses"),
-                value=[{"waitingForFill": 1}],
-                times=1,
-            )
-        )
+        path, odd = ("response", "data", "statuses"), [{"waitingForFill": 1}]
+        unheard = VenueFault(effect="malformed", route="/exchange", path=path, value=odd, times=1)
+        desk.test.faults.add(unheard)
         desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
         reply = await t.execute(made)
         assert code(reply) == (504, "wallet_outcome_unknown")
@@ -282,7 +252,7 @@ async def test_a_lost_answer_is_asked_after_and_never_sent_again(
             await settled(desk, seconds=60, rounds=5)
             stored = await t.stored(order_id)
             assert stored.status == "rejected"
-            assert set((await day_use(desk)).values()) == {(0, 0)}
+            assert await use(desk) == (0, 0)
         assert t.posted() == (1 if happened else 0)
 
 
@@ -365,21 +335,13 @@ async def test_abuse_24_fifty_parallel_orders_end_exactly_at_the_cap(
     async with a_desk(database_url, cap_per_day_micros=cap * 20_000_000) as desk:
         t = await trader(desk)
         desk.deps.throttle.take = lambda *a, **k: None  # type: ignore[method-assign]  # the cap is what is tried
-        body = {
-            "product": "BTC",
-            "side": "buy",
-            "type": "limit",
-            "limit_px": "50000",
-            "size": "0.0004",
-            "mode_seen": "live",
-        }
-        replies = await asyncio.gather(
-            *(desk.do("order_prepare", t.caller, **body) for _ in range(50))
-        )
+        body = {"type": "limit", "limit_px": "50000", "size": "0.0004", "notional_usdc": None}
+        orders = (ordered(desk, t.caller, **body, mode_seen="live") for _ in range(50))
+        replies = await asyncio.gather(*orders)
         took = [r for r in replies if r.status == 201]
         assert len(took) == cap
         assert {code(r) for r in replies if r.status != 201} == {(403, "wallet_over_cap")}
-        assert set((await day_use(desk)).values()) == {(0, cap * 20_000_000)}
+        assert await use(desk) == (0, cap * 20_000_000)
 
 
 async def test_abuse_24_an_order_of_yesterday_that_is_sent_today_counts_today(desk: Desk) -> None:
@@ -392,7 +354,7 @@ async def test_abuse_24_an_order_of_yesterday_that_is_sent_today_counts_today(de
         (r["scope"].split(":")[1], r["day"]): (r["used_micros"], r["reserved_micros"])
         for r in await desk.rows("order_counters")
     }
-    notional = int(made["order"]["notional_usdc"].replace(".", ""))
+    notional = micros(made["order"]["notional_usdc"])
     assert rows == {
         ("all", "2026-11-20"): (0, 0), ("all", "2026-11-21"): (notional, 0),
         ("terminal", "2026-11-20"): (0, 0), ("terminal", "2026-11-21"): (notional, 0),
@@ -405,7 +367,7 @@ async def test_the_caps_of_a_wallet_hold_over_both_surfaces(sqlite_url: str) -> 
         await t.prepare(notional_usdc="40")
         told = await desk.ok("order_cap", t.caller)
         assert told["per_day"]["source"] == "operator"
-        reply = await desk.refused("order_prepare", t.caller, **{**BTC, "notional_usdc": "20"})
+        reply = await ordered(desk, t.caller)
         assert code(reply) == (403, "wallet_over_cap")
         assert reply.body["retry_at"] == "2026-11-21T00:00:00.000Z"
         assert reply.body["remaining"]["cap"] == "per_day"
@@ -429,20 +391,11 @@ async def test_abuse_42_and_43_secrets_are_refused_and_nothing_signed_is_logged(
     t = await trader(desk)
     made = await t.prepare()
     signature = t.sign(made["to_sign"])
-    body = {
-        "order_id": made["order"]["order_id"],
-        "confirm_id": made["confirm_id"],
-        "signature": signature,
-    }
+    body = {"order_id": made["order"]["order_id"], "confirm_id": made["confirm_id"]}
     for extra in ({"privateKey": "x"}, {"api_secret": "x"}):
-        reply = await desk.refused(
-            "order_record",
-            t.caller,
-            **{k: body[k] for k in ("order_id", "confirm_id")},
-            venue_response=extra,
-        )
+        reply = await desk.refused("order_record", t.caller, **body, venue_response=extra)
         assert code(reply) == (400, "secret_not_accepted")
-    reply = await desk.refused("order_prepare", t.caller, **BTC, why="0x" + "4f" * 32)
+    reply = await ordered(desk, t.caller, why="0x" + "4f" * 32)
     assert code(reply) == (400, "secret_not_accepted")
     assert (await t.execute(made)).body["status"] == "executed"
     for word in (made["confirm_id"], signature["r"], signature["s"]):
@@ -460,5 +413,5 @@ async def test_a_mandate_that_an_order_cites_is_another_owners_404(desk: Desk) -
     t = await trader(desk)
     scout = await agent(desk, t)
     for who in (t.caller, scout):
-        reply = await desk.refused("order_prepare", who, **BTC, mandate_id="m_aaaaaaaaaa")
+        reply = await ordered(desk, who, mandate_id="m_aaaaaaaaaa")
         assert code(reply) == (404, "not_found")

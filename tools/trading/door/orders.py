@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -16,7 +15,6 @@ from tools.dispatch.request_context import request_context
 from tools.model.operation import Caller, Deps, ExternalEffect, HandlerResult, Operation
 from tools.trading.fields import LOOK_UNDER_WAY, own_write, venue_of
 from tools.trading.orders.prepare import (
-    NewOrder,
     OrderFacts,
     confirm_hash,
     gather_close,
@@ -74,10 +72,14 @@ async def _first(
 
     def work(uow: UnitOfWork) -> PreparedOut | Order:
         ctx = request_context(uow, deps, caller, accepted, request=request)
-        new = new_order(uow, ctx, facts, "door", request.sent())
+        order, decided = new_order(uow, ctx, facts, "door", request.sent())
         if ahead is None:
-            return store_order(uow, ctx, facts, replace(new, order=reserved(uow, new)))
-        return fill_at_once(uow, deps, new.order, ahead, partial(_counted, uow, new))
+            return store_order(uow, ctx, facts, reserved(uow, order, decided), decided)
+
+        def count(ended: Order, used: Usdc | None) -> Order:
+            return reserved(uow, ended, decided, used)
+
+        return fill_at_once(uow, deps, order, ahead, count)
 
     made = await deps.store.write(work)
     return _answer(made, deps) if isinstance(made, Order) else prepared(_at_door(made), 201)
@@ -94,10 +96,6 @@ async def _market_ahead(deps: Deps, facts: OrderFacts) -> MarketAhead | None:
     return await market_ahead(
         deps, venue, request.product, latency=facts.latency, reduces=request.reduce_only
     )
-
-
-def _counted(uow: UnitOfWork, new: NewOrder, order: Order, used: Usdc | None) -> Order:
-    return reserved(uow, replace(new, order=order), used)
 
 
 async def _second(

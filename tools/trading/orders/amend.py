@@ -27,14 +27,12 @@ from tools.model.operation import (
     Deps,
     ExternalEffect,
     HandlerResult,
-    Operation,
     RequestContext,
 )
 from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
 from tools.trading.orders.market_state import outage_reason
 from tools.trading.orders.order_end import traded
 from tools.trading.orders.prepare import (
-    NewOrder,
     OrderFacts,
     action_of,
     ask_venue,
@@ -60,6 +58,7 @@ from tools.trading.orders.routes import (
     CITING,
     ORDER_REFUSALS,
     WRITES,
+    order_operation,
     prepared,
     visible_order,
 )
@@ -144,8 +143,7 @@ def open_order(
         order = reserve(uow, trader, order, ctx.now)
     else:
         order = replace(order, counted=order.notional, counted_day=None)
-    new = NewOrder(order=order, trader=trader, decided=decided)
-    return prepared(store_order(uow, ctx, facts, new, was), 200)
+    return prepared(store_order(uow, ctx, facts, order, decided, was), 200)
 
 
 # -- cancel
@@ -304,7 +302,7 @@ def finish_cancel(
 
 
 OPERATIONS: Final = (
-    Operation(
+    order_operation(
         name="order_open",
         title="Open an order",
         summary="Price an order anew and get what to sign; an earlier confirm_id is void.",
@@ -315,28 +313,21 @@ OPERATIONS: Final = (
         handler=open_order,
         gather=gather_open,
         count_call=counted,
-        writes=True,
-        open_world=True,
-        family="orders",
         idempotency=order_write("open"),
         refusals=(*ORDER_REFUSALS, *CITING, *WRITES),
     ),
-    Operation(
+    order_operation(
         name="order_cancel",
         title="Cancel an order",
         summary="Take an order back; one that rests at the venue by a signature of its owner.",
-        auth="owner_or_agent",
         route=("POST", "/wallet/order/{order_id}/cancel"),
         request_model=CancelIn,
         response_model=PreparedOut,
         effect=ExternalEffect(
             begin=begin_cancel, act=cancel, finish=finish_cancel, reconcile=(LOOK_AT_WAITING,)
         ),
-        writes=True,
         destructive=True,
         idempotent=True,
-        open_world=True,
-        family="orders",
         idempotency=order_write("cancel"),
         refusals=(
             "wallet_invalid_order",

@@ -37,6 +37,7 @@ from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import NETWORKS, Network, OrderSeen
 from storage.unit_of_work import UnitOfWork
 from tools.context.notice_outbox import order_unknown
+from tools.model.operation import Deps
 from tools.trading.orders.fills import average, store_fills
 from tools.trading.orders.reservations import corrected, release, retaken
 
@@ -233,6 +234,22 @@ def record_sent(uow: UnitOfWork, order: Order, now: datetime) -> Order:
     return uow.orders.save(after, order)
 
 
+async def change_order(
+    deps: Deps, read: Order, change: Callable[[UnitOfWork, Order], Order]
+) -> Order:
+    """Change an order in a transaction of its own; where another process was first, its word
+    stands.
+    """
+
+    def work(uow: UnitOfWork) -> Order:
+        order = uow.orders.get(read.order_id, lock=True)
+        if order is None or order.version != read.version:
+            return order or read
+        return change(uow, order)
+
+    return await deps.store.write(work)
+
+
 # -- what the venue was heard to say
 
 
@@ -246,11 +263,8 @@ class News:
     more: OrderEnd | None
 
 
-def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
-    """Store the venue's state, if no other process has done so meanwhile."""
-    order = uow.orders.get(read.order_id, lock=True)
-    if order is None or order.version != read.version:
-        return order or read
+def learn(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
+    """Store the venue's state of an order."""
     end = news.end
     if end is not None and news.action != order.action:
         order = _priced_as(uow, order, news.action)
@@ -269,19 +283,19 @@ def learn(uow: UnitOfWork, read: Order, news: News, now: datetime) -> Order:
 
 def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
     """The state of an order that was sent, and whose end the venue does not name."""
-    venue_state, more = news.seen, news.more
-    lost = _end_of_unknown(order, now) if venue_state is None else None
-    if lost is not None:
-        return end_order(uow, order, lost, now)
-    if more is not None:
-        venue_message = (
-            SeenAtVenue(oid=venue_state.oid, status=venue_state.status, checked_at=now)
-            if venue_state
-            else order.seen
-        )
+    told = news.seen
+    if told is None:
+        lost = _end_of_unknown(order, now)
+        return _ask_later(uow, order, now) if lost is None else end_order(uow, order, lost, now)
+    seen = SeenAtVenue(oid=told.oid, status=told.status, checked_at=now)
+    if news.more is not None:
         later = asks_next(order.status, 0, now)
-        return filled_more(uow, order, more, now, seen=venue_message, next_check_at=later, tries=0)
-    return _ask_later(uow, order, venue_state, now)
+        return filled_more(uow, order, news.more, now, seen=seen, next_check_at=later, tries=0)
+    stands = told.state == "open"
+    tries, verified = 0 if stands else order.tries + 1, order.verified or stands
+    later = asks_next(order.status, tries, now)
+    after = replace(order, seen=seen, verified=verified, tries=tries, next_check_at=later)
+    return uow.orders.save(after, order)
 
 
 def _priced_as(uow: UnitOfWork, order: Order, action: OrderAction) -> Order:
@@ -320,16 +334,10 @@ def _end_of_unknown(order: Order, now: datetime) -> OrderEnd | None:
     return OrderEnd(transition="lose") if order.status == "executing" else None
 
 
-def _ask_later(
-    uow: UnitOfWork, order: Order, venue_state: OrderSeen | None, now: datetime
-) -> Order:
-    stands = venue_state is not None and venue_state.state == "open"
-    after = replace(order, tries=0 if stands else order.tries + 1)
-    if venue_state is not None:
-        venue_message = SeenAtVenue(oid=venue_state.oid, status=venue_state.status, checked_at=now)
-        after = replace(after, seen=venue_message, verified=order.verified or stands)
-    unseen = order.status == "recorded" and venue_state is None
-    if unseen and now >= (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS:
+def _ask_later(uow: UnitOfWork, order: Order, now: datetime) -> Order:
+    after = replace(order, tries=order.tries + 1)
+    holds = (order.sent_at or order.created_at) + UNSEEN_RECORD_HOLDS
+    if order.status == "recorded" and now >= holds:
         after = replace(release(uow, after), next_check_at=None)
     else:
         after = replace(after, next_check_at=asks_next(after.status, after.tries, now))

@@ -265,8 +265,11 @@ def _taking_off(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderDecision:
-    """An order that may be made: its mode, its figures, and the counters that it goes into."""
+    """An order that may be made: whose, its mode, its figures, and the counters that it goes
+    into.
+    """
 
+    trader: TraderContext
     mode: Mode
     request: OrderRequest
     figures: Priced
@@ -323,7 +326,9 @@ def decide(
     if not isinstance(figures, Priced) or perp is None:
         raise Refused(invalid_order(FieldProblem(field="product", rule="it has no price")))
     policy_allows(uow, ctx, trader, request, mode, figures.notional, was, facts.marks)
-    return OrderDecision(mode=mode, request=request, figures=figures, perp=perp, counters=counters)
+    return OrderDecision(
+        trader=trader, mode=mode, request=request, figures=figures, perp=perp, counters=counters
+    )
 
 
 def _figures(
@@ -389,22 +394,13 @@ def _unsigned(facts: OrderFacts, request: OrderRequest) -> dict[str, object] | N
 # -- store
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewOrder:
-    """An order that was decided about, and is not stored yet."""
-
-    order: Order
-    trader: TraderContext
-    decided: OrderDecision
-
-
 def new_order(
     uow: UnitOfWork,
     ctx: AnyContext,
     facts: OrderFacts,
     surface: TradingSurface,
     asked: Mapping[str, object],
-) -> NewOrder:
+) -> tuple[Order, OrderDecision]:
     """Decide about an order, and make all of it but its reservation. Errors: see `decide`."""
     trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, surface)
     if facts.link is not None:
@@ -448,7 +444,7 @@ def new_order(
         counted=ZERO,
         counted_day=None,
     )
-    return NewOrder(order=order, trader=trader, decided=decided)
+    return order, decided
 
 
 def action_of(ctx: AnyContext, facts: OrderFacts, decided: OrderDecision) -> OrderAction:
@@ -494,18 +490,19 @@ def _book(uow: UnitOfWork, ctx: AnyContext, facts: OrderFacts, trader: TraderCon
     )
 
 
-def reserved(uow: UnitOfWork, new: NewOrder, used: Usdc | None = None) -> Order:
+def reserved(
+    uow: UnitOfWork, order: Order, decided: OrderDecision, used: Usdc | None = None
+) -> Order:
     """The order with its part of the day taken, or with what it `used` where it is done; what waits
     for its owner takes none yet, and a close never does.
     """
-    order = new.order
     if order.closing:
         return order
     if order.status == "awaiting_owner":
         return _one_more(uow, order)
-    if not new.decided.counters:
+    if not decided.counters:
         return replace(order, counted=order.notional if used is None else used, counted_day=None)
-    return reserve(uow, new.trader, order, order.created_at, used)
+    return reserve(uow, decided.trader, order, order.created_at, used)
 
 
 def _one_more(uow: UnitOfWork, order: Order) -> Order:
@@ -522,21 +519,25 @@ def _one_more(uow: UnitOfWork, order: Order) -> Order:
 
 
 def store_order(
-    uow: UnitOfWork, ctx: AnyContext, facts: OrderFacts, new: NewOrder, was: Order | None = None
+    uow: UnitOfWork,
+    ctx: AnyContext,
+    facts: OrderFacts,
+    order: Order,
+    decided: OrderDecision,
+    was: Order | None = None,
 ) -> PreparedOut:
     """Give out what is to be signed, where it is time for that, and store the order."""
-    order, decided, confirm, signing = new.order, new.decided, None, None
+    confirm, signing, liquidation = None, None, None
     if order.status == "awaiting_signature":
         order, confirm = signable(uow, order, ctx.ids, ctx.now)
     if was is None:
         uow.orders.add(order)
     else:
         order = uow.orders.save(order, was)
-    liquidation = None
     if facts.exchange is not None and order.mode == "paper" and not is_reduce_only(order):
         liquidation = facts.exchange.liquidation_est(uow, order, decided.perp)
     if confirm is not None and facts.venue is not None and order.envelope is not None:
-        signing = to_sign(facts.venue, order, order.action, order.envelope, new.trader.key)
+        signing = to_sign(facts.venue, order, order.action, order.envelope, decided.trader.key)
     cap = cap_told(order, decided.counters)
     checks = checks_out(order, decided.figures, decided.perp, cap, liquidation)
     return prepared_out(order, ctx.now, confirm=confirm, signing=signing, checks=checks)

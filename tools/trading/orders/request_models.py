@@ -228,22 +228,20 @@ def parse_order(request: OrderIn | DoorOrderIn) -> OrderRequest | FieldProblem:
         return problem
     bps = request.slippage_bps
     return OrderRequest(
-        product=request.product,
-        side=request.side,
-        type=request.type,
+        **{name: getattr(request, name) for name in _AS_THEY_ARE},
         size=_decimal(request.size),
         notional_usdc=amount_of(request.notional_usdc),
         limit_px=_decimal(request.limit_px),
         tif=request.tif or "ioc",
         slippage_bps=SLIPPAGE_BPS if bps is None and request.type == "market" else bps,
         reduce_only=bool(request.reduce_only),
-        book=request.book,
         sign_mode=request.sign_mode if isinstance(request, OrderIn) else None,
-        mode_seen=request.mode_seen,
-        mandate_id=request.mandate_id,
-        intent_id=request.intent_id,
-        why=request.why,
     )
+
+
+_AS_THEY_ARE: Final = (
+    "product", "side", "type", "book", "mode_seen", "mandate_id", "intent_id", "why",
+)  # fmt: skip
 
 
 def _order_problems(request: OrderIn | DoorOrderIn) -> Iterator[FieldProblem]:

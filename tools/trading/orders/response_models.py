@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
@@ -229,51 +229,36 @@ def order_out(order: Order, now: datetime) -> OrderOut:
     left = None if order.filled_size is None else action.size - order.filled_size
     refused = order.refusal
     return OrderOut(
-        order_id=order.order_id,
-        source=order.source,
-        mode=order.mode,
-        mode_seen=order.mode_seen,
-        network=order.network,
-        book=order.book,
-        product=order.product,
+        **{name: getattr(order, name) for name in _AS_THEY_ARE},
         asset_id=action.asset_id,
-        side=order.side,
-        type=order.type,
         tif=action.tif,
         size=plain(action.size),
         limit_px=plain(action.limit_px),
         notional_usdc=order.notional,
         reduce_only=action.reduce_only,
-        slippage_bps=order.slippage_bps,
-        leverage=order.leverage,
         cloid=action.cloid,
         builder=None if builder is None else OrderBuilderOut(**asdict(builder)),
-        sign_mode=order.sign_mode,
         status=order.shown_status(now),
         confirm_id=None,
-        expires_at=order.expires_at,
         prepared_by=PreparedBy(kind=order.by, id=order.agent_id or order.owner_id),
-        mandate_id=order.mandate_id,
-        intent_id=order.intent_id,
-        created_at=order.created_at,
-        sent_at=order.sent_at,
-        done_at=order.done_at,
-        filled_size=_maybe(plain, order.filled_size),
-        remaining_size=_maybe(plain, left),
-        avg_px=_maybe(plain, order.avg_px),
+        filled_size=_maybe(order.filled_size),
+        remaining_size=_maybe(left),
+        avg_px=_maybe(order.avg_px),
         fee_usdc=_sum(f.fee for f in fills) if has_fees else None,
         builder_fee_usdc=_sum(f.builder_fee for f in fills) if has_fees else None,
         closed_pnl_usdc=_sum(f.closed_pnl for f in fills) if has_fees else None,
         fills=[_fill(f) for f in fills],
-        partial=order.partial,
-        verified=order.verified,
-        venue=None
-        if seen is None
-        else OrderAtVenue(oid=seen.oid, status=seen.status, checked_at=seen.checked_at),
+        venue=None if seen is None else OrderAtVenue(**asdict(seen)),
         refusal=None if refused is None else RefusalShown.model_validate(refused),
         est=order.mode == "paper",
-        why=order.why,
     )
+
+
+_AS_THEY_ARE: Final = (
+    "order_id", "source", "mode", "mode_seen", "network", "book", "product", "side", "type",
+    "slippage_bps", "leverage", "sign_mode", "expires_at", "mandate_id", "intent_id",
+    "created_at", "sent_at", "done_at", "partial", "verified", "why",
+)  # fmt: skip
 
 
 def order_json(order: Order, now: datetime) -> dict[str, object]:
@@ -287,8 +272,8 @@ def plain(figure: Decimal) -> str:
     return format(figure.normalize() + Decimal(0), "f")
 
 
-def _maybe(form: Callable[[T], str], value: T | None) -> str | None:
-    return None if value is None else form(value)
+def _maybe(figure: Decimal | None) -> str | None:
+    return None if figure is None else plain(figure)
 
 
 def _sum(figures: Iterable[Decimal]) -> str:

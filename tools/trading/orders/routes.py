@@ -100,9 +100,9 @@ def prepare(
     uow: UnitOfWork, ctx: RequestContext[OrderIn, OrderFacts]
 ) -> HandlerResult[PreparedOut]:
     """Decide, reserve and store."""
-    new = new_order(uow, ctx, ctx.facts, "terminal", ctx.request.sent())
-    shown = store_order(uow, ctx, ctx.facts, replace(new, order=reserved(uow, new)))
-    return prepared(shown, 201)
+    order, decided = new_order(uow, ctx, ctx.facts, "terminal", ctx.request.sent())
+    order = reserved(uow, order, decided)
+    return prepared(store_order(uow, ctx, ctx.facts, order, decided), 201)
 
 
 def prepared(shown: PreparedT, status: int) -> HandlerResult[PreparedT]:
@@ -187,7 +187,7 @@ async def reconcile(deps: Deps, caller: Caller, order: Order) -> Order:
         return await reload(deps, order)
 
 
-_order_write: Final = partial(
+order_operation: Final = partial(
     Operation,
     auth="owner_or_agent",
     writes=True,
@@ -197,7 +197,7 @@ _order_write: Final = partial(
 _STANDS: Final = {200: "How it stands", 202: "Sent; nobody knows yet what became of it"}
 
 OPERATIONS: Final = (
-    _order_write(
+    order_operation(
         name="order_prepare",
         title="Prepare an order",
         summary="Prepare an order: paper, or live for its owner to sign. Nothing is sent yet.",
@@ -212,7 +212,7 @@ OPERATIONS: Final = (
         idempotency=own_write("/wallet/order"),
         refusals=(*ORDER_REFUSALS, *CITING, *WRITES),
     ),
-    _order_write(
+    order_operation(
         name="order_execute",
         title="Execute a prepared order",
         summary="Execute a prepared order once: paper at once, live with its owner's signature.",
@@ -229,7 +229,7 @@ OPERATIONS: Final = (
         idempotency=own_write("/wallet/order/execute"),
         refusals=(*ORDER_REFUSALS, *CITING, *WRITES, "outcome_unknown"),
     ),
-    _order_write(
+    order_operation(
         name="order_record",
         title="Record an order that the browser sent",
         summary="Tell that the browser sent the order itself; the venue is asked what is true.",

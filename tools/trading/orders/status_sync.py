@@ -44,6 +44,7 @@ from tools.trading.fields import desk_of, venue_of
 from tools.trading.orders.order_end import (
     UNNAMED,
     News,
+    change_order,
     count_contradiction,
     expired,
     filled_more,
@@ -124,7 +125,7 @@ async def sync_status(
         end = await _forgotten(venue, order, venue_state, priority)
     news = News(action=action, seen=venue_state, end=end, more=more)
     now = deps.clock.now()
-    return await deps.store.write(lambda uow: learn(uow, order, news, now))
+    return await change_order(deps, order, lambda uow, was: learn(uow, was, news, now))
 
 
 async def venue_state_of(
@@ -290,10 +291,7 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
         agrees = await _agrees(venue, order, news, priority)
         over = agrees is not None
 
-    def work(uow: UnitOfWork) -> Order:
-        was = uow.orders.get(order.order_id, lock=True)
-        if was is None or was.version != order.version:
-            return was or order
+    def change(uow: UnitOfWork, was: Order) -> Order:
         if agrees is False:
             count_contradiction(was, Doubt("filled", _LESS))
         return filled_more(
@@ -308,7 +306,7 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
             tries=was.tries + 1,
         )
 
-    return await deps.store.write(work)
+    return await change_order(deps, order, change)
 
 
 def _explained(order: Order, end: OrderEnd) -> bool:
@@ -377,15 +375,13 @@ async def sync_due_orders(deps: Deps, *modes: Mode) -> int:
 async def _postponed(deps: Deps, order: Order) -> None:
     now = deps.clock.now()
 
-    def work(uow: UnitOfWork) -> None:
-        was = uow.orders.get(order.order_id, lock=True)
-        if was is not None and was.version == order.version:
-            later = replace(
-                was, tries=was.tries + 1, next_check_at=next_poll_at(was.tries + 1, now)
-            )
-            uow.orders.save(later, was)
+    def later(uow: UnitOfWork, was: Order) -> Order:
+        tries = was.tries + 1
+        return uow.orders.save(
+            replace(was, tries=tries, next_check_at=next_poll_at(tries, now)), was
+        )
 
-    await deps.store.write(work)
+    await change_order(deps, order, later)
 
 
 async def expire_overdue(deps: Deps, owner_id: str, now: datetime) -> None:

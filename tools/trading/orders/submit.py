@@ -39,7 +39,7 @@ from tools.trading.orders.market_state import (
     shown_position,
     too_high,
 )
-from tools.trading.orders.order_end import CountOrder, end_order
+from tools.trading.orders.order_end import CountOrder, change_order, end_order
 from tools.trading.orders.policy_checks import still_allowed
 from tools.trading.orders.prepare import RETRY_AFTER, confirm_hash, marks_of_mandate
 from tools.trading.orders.request_models import SignedConfirmation
@@ -382,13 +382,10 @@ async def ended(
     """Write the end down; where the tick was first, its word stands."""
     now = deps.clock.now()
 
-    def work(uow: UnitOfWork) -> Order:
-        was = uow.orders.get(order.order_id, lock=True)
-        if was is None or was.version != order.version:
-            return was or order
+    def change(uow: UnitOfWork, was: Order) -> Order:
         return end_order(uow, was, end(uow, was, now) if callable(end) else end, now)
 
-    return await deps.store.write(work)
+    return await change_order(deps, order, change)
 
 
 # -- on paper
