@@ -272,7 +272,7 @@ def traded(account: Account) -> dict[str, Decimal]:
     names = {row.oid: row.cloid or "" for row in account.history}
     found = {name: Decimal(0) for name in names.values()}
     for fill in account.fills:
-        found[names[fill.oid]] += fill.sz
+        found[names[fill.order.oid]] += fill.sz
     return found
 
 

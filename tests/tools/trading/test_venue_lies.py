@@ -12,42 +12,63 @@ import pytest
 from devtools.devvenue import VenueFault
 from domain.trading.orders import Order, SeenAtVenue
 from domain.trading.outcome import DoubtfulPart
+from domain.trading.venue_values import Network, Perp
 from tests.tools.trading.conftest import Desk
-from tests.tools.trading.orders import BTC, Trader, day_use, trader
+from tests.tools.trading.orders import BTC, Trader, day_use, later, ordered, trader, use
 from tools.trading.orders.order_end import CONTRADICTIONS
-from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 STATUSES = ("response", "data", "statuses")
+MARGIN = [{"error": "Insufficient margin to place order. asset=0"}]
 UNHEARD = {"status": "err", "response": "Something else went wrong"}
 
 
-def answers(ingest_context: Desk, value: Any, *path: str | int, times: int = 1) -> None:
+def answers(desk: Desk, value: Any, *path: str | int) -> None:
     """The next order is done, and answered otherwise."""
-    lie = VenueFault(effect="malformed", kind="order", path=path, value=value, times=times)
-    ingest_context.test.faults.add(lie)
+    lie = VenueFault(effect="malformed", kind="order", path=path, value=value, times=1)
+    desk.test.faults.add(lie)
 
 
-def says(ingest_context: Desk, kind: str, value: Any, *path: str | int) -> VenueFault:
-    return ingest_context.test.faults.add(
-        VenueFault(effect="malformed", kind=kind, path=path, value=value)
-    )
+def says(desk: Desk, kind: str, value: Any, *path: str | int) -> VenueFault:
+    return desk.test.faults.add(VenueFault(effect="malformed", kind=kind, path=path, value=value))
 
 
-async def settled(ingest_context: Desk, *, seconds: float = 61, rounds: int = 1) -> None:
-    for _ in range(rounds):
-        ingest_context.clock.forward(seconds=seconds)
-        await sync_due_orders(ingest_context.deps)
+def silent(desk: Desk, kind: str, *, for_s: float | None = None) -> VenueFault:
+    """The venue answers no question of a kind; an execution gives up asking it after `for_s`."""
+    if for_s is not None:
+        desk.test.faults.after[kind] = for_s
+    return desk.test.faults.add(VenueFault(effect="status", kind=kind, status=500))
 
 
-async def rests(t: Trader) -> Any:
+def says_cancelled(t: Trader, left: str) -> None:
+    """The status of the order that was made last: cancelled, with so much of it left."""
+    order = {**here(t).history[-1].dated()["order"], "sz": left}
+    answer = {"order": order, "status": "canceled", "statusTimestamp": 1}
+    says(t.desk, "orderStatus", {"status": "order", "order": answer})
+
+
+async def settled(desk: Desk, *, rounds: int = 1) -> None:
+    await later(desk, *[61] * rounds)
+
+
+async def rests(t: Trader) -> Order:
     """An order far below the market, as the venue keeps it."""
-    made = await t.prepare(
-        type="limit", tif="gtc", limit_px="50000", notional_usdc=None, size="0.0004"
-    )
-    told = (await t.execute(made)).body
+    told = (await t.execute(await t.limit("50000", "0.0004"))).body
     assert (told["status"], told["verified"]) == ("resting", True)
     return await t.stored(told["order_id"])
+
+
+async def unknown_until_true(t: Trader, order: Order, filled: Decimal | None = None) -> None:
+    """What was said is not taken, nothing reserved is given back, and the truth is believed."""
+    before = await day_use(t.desk)
+    await settled(t.desk)
+    found = await t.stored(order.order_id)
+    assert (found.status, found.filled_size) == ("unknown", filled)
+    assert "contradicts" in (found.refusal or {})["reason"]
+    assert await day_use(t.desk) == before, "what is reserved stays reserved"
+    t.desk.test.faults.clear()
+    await settled(t.desk)
+    assert (await t.stored(order.order_id)).status == "resting", "believed again once it fits"
 
 
 def here(t: Trader) -> Any:
@@ -84,7 +105,7 @@ async def test_a_fill_beyond_the_limit_is_asked_after_and_not_taken(px: str, des
     ("value", "path"),
     [
         (UNHEARD, ()),
-        ([{"error": "Insufficient margin to place order. asset=0"}], STATUSES),
+        (MARGIN, STATUSES),
         ([{"error": "Something new is wrong. asset=0"}], STATUSES),
     ],
     ids=["unheard of", "known words", "unknown words"],
@@ -96,36 +117,21 @@ async def test_a_refusal_of_what_was_done_is_found_out(
     made = await t.prepare()
     answers(desk, value, *path)
     told = (await t.execute(made)).body
-    assert (told["status"], told["filled_size"], told["refusal"]) == (
-        "executed",
-        made["order"]["size"],
-        None,
-    )
-    ((used, reserved),) = set((await day_use(desk)).values())
-    assert used > 0
-    assert reserved == 0
-
-
-async def test_a_refusal_that_the_orders_status_does_not_deny_is_final_and_verified(
-    desk: Desk,
-) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
-    desk.test.book("BTC", [("63000", "1")], [("70000", "1")])
-    told = (await t.execute(made)).body
-    assert (told["status"], told["verified"]) == ("rejected", True)
+    assert (told["status"], told["refusal"]) == ("executed", None)
+    assert told["filled_size"] == made["order"]["size"]
+    used, reserved = await use(desk)
+    assert (used > 0, reserved) == (True, 0)
 
 
 async def test_a_refusal_is_not_final_while_the_orders_status_is_silent(desk: Desk) -> None:
     t = await trader(desk)
     made = await t.prepare()
-    silent = desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
-    desk.test.faults.after["orderStatus"] = 30
-    answers(desk, [{"error": "Insufficient margin to place order. asset=0"}], *STATUSES)
+    quiet = silent(desk, "orderStatus", for_s=30)
+    answers(desk, MARGIN, *STATUSES)
     await t.execute(made)
     assert (await t.stored(made["order"]["order_id"])).status == "unknown"
     assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
-    desk.test.faults.rows.remove(silent)
+    desk.test.faults.rows.remove(quiet)
     await settled(desk)
     assert (await t.stored(made["order"]["order_id"])).status == "executed"
 
@@ -133,7 +139,7 @@ async def test_a_refusal_is_not_final_while_the_orders_status_is_silent(desk: De
 async def test_a_word_of_refusal_beside_a_figure_of_what_traded_is_no_refusal(both: Desk) -> None:
     t = await trader(both)
     made = await t.prepare()
-    answers(both, [{"error": "Insufficient margin to place order. asset=0"}], *STATUSES)
+    answers(both, MARGIN, *STATUSES)
     says(both, "orderStatus", "iocCancelRejected", "order", "status")
     told = (await t.execute(made)).body
     assert (told["filled_size"], told["refusal"]) == (made["order"]["size"], None)
@@ -141,7 +147,7 @@ async def test_a_word_of_refusal_beside_a_figure_of_what_traded_is_no_refusal(bo
     await settled(both, rounds=2)
     found = await t.stored(made["order"]["order_id"])
     assert (found.filled_size, len(found.fills)) == (Decimal(made["order"]["size"]), 1)
-    ((used, reserved),) = set((await day_use(both)).values())
+    used, reserved = await use(both)
     assert reserved == 0
     assert used == found.counted.micros > 19_000_000
 
@@ -167,12 +173,9 @@ async def test_a_part_of_a_fill_is_not_the_end_while_the_orders_status_is_silent
     desk: Desk,
 ) -> None:
     t = await trader(desk)
-    made = await t.prepare(
-        type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
-    )
+    made = await t.limit("64000", "0.0004")
     desk.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
-    desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
-    desk.test.faults.after["orderStatus"] = 30
+    silent(desk, "orderStatus", for_s=30)
     await t.execute(made)
     order_id = made["order"]["order_id"]
     assert (await t.stored(order_id)).status == "unknown"
@@ -189,7 +192,7 @@ async def test_a_size_that_only_an_answer_claimed_gives_way_to_the_fills(both: D
     both.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
     whole = {"filled": {"totalSz": f"{size:f}", "avgPx": "64000", "oid": 1}}
     answers(both, [whole], *STATUSES)
-    both.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
+    silent(both, "orderStatus")
     await t.execute(made)
     order_id = made["order"]["order_id"]
     assert (await t.stored(order_id)).filled_size == size
@@ -201,7 +204,7 @@ async def test_a_size_that_only_an_answer_claimed_gives_way_to_the_fills(both: D
     await settled(both, rounds=9)
     found = await t.stored(order_id)
     assert (found.filled_size, found.verified) == (Decimal("0.0001"), False)
-    assert set((await day_use(both)).values()) == {(found.counted.micros, 0)}
+    assert await use(both) == (found.counted.micros, 0)
     assert found.counted.micros < 7_000_000
 
 
@@ -212,30 +215,24 @@ async def test_a_size_that_only_an_answer_claimed_gives_way_to_the_fills(both: D
 async def test_what_is_left_of_an_order_lifts_no_limit(left: str, both: Desk) -> None:
     t = await trader(both)
     order = await rests(t)
-    before = await day_use(both)
-    says(both, "orderStatus", "canceled", "order", "status")
-    lie = says(both, "orderStatus", left, "order", "order", "sz")
-    both.test.faults.rows.reverse()
-    await settled(both)
-    # Both places of one answer.
-    answer = {"order": {**here(t).history[-1].dated()["order"], "sz": left}, "status": "canceled"}
-    both.test.faults.clear()
-    says(both, "orderStatus", {"status": "order", "order": {**answer, "statusTimestamp": 1}})
-    await settled(both, rounds=3)
-    found = await t.stored(order.order_id)
-    assert lie is not None
-    assert (found.status, found.filled_size) == ("unknown", None)
-    assert found.refusal is not None
-    assert "contradicts" in found.refusal["reason"]
-    assert await day_use(both) == before, "what is reserved stays reserved"
-    assert (
-        await both.do(
-            "order_prepare", t.caller, **{**BTC, "notional_usdc": "49", "mode_seen": "live"}
-        )
-    ).status == 201
-    both.test.faults.clear()
-    await settled(both, rounds=3)
-    assert (await t.stored(order.order_id)).status == "resting", "believed again once it fits"
+    says_cancelled(t, left)
+    await unknown_until_true(t, order)
+    reply = await ordered(both, t.caller, notional_usdc="49", mode_seen="live")
+    assert reply.status == 201
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [(("order", "order", "coin"), "ETH"), (("order", "order", "side"), "A"), (("order", "status"), "filled")],
+    ids=["product", "side", "filled with all of it left"],
+)  # fmt: skip
+async def test_a_status_that_cannot_be_this_orders_is_not_taken(
+    path: tuple[str, ...], value: str, desk: Desk
+) -> None:
+    t = await trader(desk)
+    order = await rests(t)
+    says(desk, "orderStatus", value, *path)
+    await unknown_until_true(t, order)
 
 
 async def test_an_order_made_larger_at_the_venue_uses_no_less_than_it_did(desk: Desk) -> None:
@@ -248,19 +245,7 @@ async def test_an_order_made_larger_at_the_venue_uses_no_less_than_it_did(desk: 
     await settled(desk)
     found = await t.stored(order.order_id)
     assert (found.status, found.filled_size) == ("cancelled", 0)
-    assert set((await day_use(desk)).values()) == {(0, 0)}
-
-
-async def test_a_status_of_another_product_or_side_is_not_this_orders(desk: Desk) -> None:
-    for path, value in ((("order", "order", "coin"), "ETH"), (("order", "order", "side"), "A")):
-        t = await trader(desk)
-        order = await rests(t)
-        says(desk, "orderStatus", value, *path)
-        await settled(desk)
-        assert (await t.stored(order.order_id)).status == "unknown"
-        desk.test.faults.clear()
-        await settled(desk)
-        assert (await t.stored(order.order_id)).status == "resting"
+    assert await use(desk) == (0, 0)
 
 
 async def overstated(ingest_context: Desk) -> tuple[Trader, Order, VenueFault]:
@@ -284,7 +269,7 @@ async def test_a_size_that_a_status_overstated_gives_way_to_the_fills(both: Desk
     found = await t.stored(order.order_id)
     figures = (found.filled_size, found.verified, found.fills_whole, found.next_check_at)
     assert figures == (Decimal("0.0001"), True, True, None)
-    assert set((await day_use(both)).values()) == {(found.counted.micros, 0)}
+    assert await use(both) == (found.counted.micros, 0)
     assert found.counted.micros < 7_000_000
 
 
@@ -304,12 +289,12 @@ async def test_a_status_that_goes_on_to_deny_the_fills_is_not_verified_and_count
 async def test_fills_that_a_status_denied_wait_for_it_while_it_is_silent(desk: Desk) -> None:
     t, order, _ = await overstated(desk)
     desk.test.faults.clear()
-    silent = desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=500))
+    quiet = silent(desk, "orderStatus")
     await settled(desk, rounds=9)
     found = await t.stored(order.order_id)
     assert (found.filled_size, found.verified) == (Decimal("0.0003"), True)
     assert found.next_check_at is not None
-    desk.test.faults.rows.remove(silent)
+    desk.test.faults.rows.remove(quiet)
     await settled(desk)
     found = await t.stored(order.order_id)
     assert (found.filled_size, found.verified) == (Decimal("0.0001"), True)
@@ -317,22 +302,18 @@ async def test_fills_that_a_status_denied_wait_for_it_while_it_is_silent(desk: D
 
 async def test_a_cancel_that_denies_what_traded_is_held_against_the_fills(desk: Desk) -> None:
     t = await trader(desk)
-    made = await t.prepare(
-        type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
-    )
+    made = await t.limit("64000", "0.0004")
     desk.test.book("BTC", [("63900", "9")], [("64100", "9")])
     await t.execute(made)
-    answer = here(t).history[-1].dated()
+    says_cancelled(t, "0.0004")
     desk.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
-    untouched = {**answer, "status": "canceled", "order": {**answer["order"], "sz": "0.0004"}}
-    says(desk, "orderStatus", {"status": "order", "order": {**untouched, "statusTimestamp": 1}})
-    silent = desk.test.faults.add(VenueFault(effect="status", kind="userFillsByTime", status=500))
+    quiet = silent(desk, "userFillsByTime")
     before = await day_use(desk)
     await settled(desk)
     found = await t.stored(made["order"]["order_id"])
     assert found.status == "resting", "nothing is given back on a status alone"
     assert await day_use(desk) == before
-    desk.test.faults.rows.remove(silent)
+    desk.test.faults.rows.remove(quiet)
     await settled(desk)
     found = await t.stored(made["order"]["order_id"])
     assert (found.status, found.filled_size) == ("cancelled", Decimal("0.0001"))
@@ -342,9 +323,7 @@ async def test_a_cancel_that_denies_what_traded_is_held_against_the_fills(desk: 
 async def rests_in_part(ingest_context: Desk) -> tuple[Trader, Order]:
     """An order of which a part was taken, and whose rest stands in the book."""
     t = await trader(ingest_context)
-    made = await t.prepare(
-        type="limit", tif="gtc", limit_px="64000", notional_usdc=None, size="0.0004"
-    )
+    made = await t.limit("64000", "0.0004")
     ingest_context.test.book("BTC", [("63900", "9")], [("64000", "0.0001")])
     await t.execute(made)
     await settled(ingest_context)
@@ -353,36 +332,16 @@ async def rests_in_part(ingest_context: Desk) -> tuple[Trader, Order]:
     return t, order
 
 
-async def test_less_than_is_known_to_be_filled_is_not_taken(desk: Desk) -> None:
-    t, order = await rests_in_part(desk)
-    before = await day_use(desk)
-    answer = here(t).history[-1].dated()
-    untouched = {**answer, "status": "canceled", "order": {**answer["order"], "sz": "0.0004"}}
-    says(desk, "orderStatus", {"status": "order", "order": {**untouched, "statusTimestamp": 1}})
-    await settled(desk)
-    found = await t.stored(order.order_id)
-    assert (found.status, found.filled_size) == ("unknown", Decimal("0.0001"))
-    assert found.refusal is not None
-    assert "after 0.0001" in found.refusal["reason"]
-    assert await day_use(desk) == before, "what is reserved stays reserved"
-    desk.test.faults.clear()
-    await settled(desk)
-    assert (await t.stored(order.order_id)).status == "resting"
-
-
-async def test_an_order_said_to_be_refused_while_a_part_of_it_was_taken_still_stands(
-    desk: Desk,
+@pytest.mark.parametrize("word", ["less", "refused"])
+async def test_a_status_that_denies_what_is_known_to_be_filled_is_not_taken(
+    word: str, desk: Desk
 ) -> None:
     t, order = await rests_in_part(desk)
-    before = await day_use(desk)
-    says(desk, "orderStatus", "rejected", "order", "status")
-    await settled(desk)
-    found = await t.stored(order.order_id)
-    assert (found.status, found.filled_size) == ("unknown", Decimal("0.0001"))
-    assert await day_use(desk) == before, "what is reserved stays reserved"
-    desk.test.faults.clear()
-    await settled(desk)
-    assert (await t.stored(order.order_id)).status == "resting"
+    if word == "less":
+        says_cancelled(t, "0.0004")
+    else:
+        says(desk, "orderStatus", "rejected", "order", "status")
+    await unknown_until_true(t, order, Decimal("0.0001"))
 
 
 # -- fills
@@ -400,12 +359,8 @@ async def test_a_fill_that_cannot_be_the_orders_is_in_no_figure(
     says(desk, "userFillsByTime", value, 0, field)
     told = (await t.execute(made)).body
     # By its own status alone.
-    assert (told["filled_size"], told["verified"], told["fills"], told["fee_usdc"]) == (
-        made["order"]["size"],
-        True,
-        [],
-        None,
-    )
+    assert (told["filled_size"], told["verified"]) == (made["order"]["size"], True)
+    assert (told["fills"], told["fee_usdc"]) == ([], None)
     desk.test.faults.clear()
     await settled(desk)
     found = await t.stored(made["order"]["order_id"])
@@ -426,7 +381,7 @@ async def test_a_fill_that_was_told_too_small_counts_whole_in_the_end(desk: Desk
     found = await t.stored(made["order"]["order_id"])
     assert first.filled_size == Decimal(made["order"]["size"]), "its own status says more"
     assert (found.filled_size, found.verified) == (Decimal(made["order"]["size"]), True)
-    ((used, reserved),) = set((await day_use(desk)).values())
+    used, reserved = await use(desk)
     assert reserved == 0
     assert used == found.counted.micros > 19_000_000
 
@@ -443,10 +398,8 @@ async def test_what_contradicts_an_order_is_counted_by_its_part(
     t = await trader(desk)
     if kind == "orderStatus":
         await rests(t)
-        answer = {**here(t).history[-1].dated(), "status": "canceled"} if part == "filled" else None
-        if answer is not None:
-            answer = {**answer, "order": {**answer["order"], "sz": value}, "statusTimestamp": 1}
-            says(desk, kind, {"status": "order", "order": answer})
+        if part == "filled":
+            says_cancelled(t, value)
         else:
             says(desk, kind, value, *path)
         await settled(desk)
@@ -476,7 +429,7 @@ async def test_an_order_that_the_venue_knows_no_more_ends_by_its_fills(
     await settled(both, rounds=3)
     found = await t.stored(order.order_id)
     assert (found.status, found.filled_size, found.verified) == ("cancelled", 0, False)
-    assert set((await day_use(both)).values()) == {(0, 0)}
+    assert await use(both) == (0, 0)
 
 
 async def test_an_order_that_still_stands_open_is_not_forgotten(desk: Desk) -> None:
@@ -492,9 +445,7 @@ async def test_an_order_that_the_venue_forgot_can_be_cancelled(desk: Desk) -> No
     order = await rests(t)
     here(t).orders.clear()
     here(t).history.clear()
-    asked = await desk.ok("order_cancel", t.caller, order_id=order.order_id)
-    body = {"confirm_id": asked["confirm_id"], "signature": t.sign(asked["to_sign"])}
-    reply = await desk.do("order_cancel", t.caller, order_id=order.order_id, **body)
+    reply = await t.cancel(order.order_id)
     assert (reply.status, reply.body["order"]["status"]) == (200, "cancelled"), reply.body
 
 
@@ -521,42 +472,41 @@ async def test_a_listing_that_no_market_can_have_is_none(
     desk.main.faults.add(
         VenueFault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=value)
     )
-    reply = await desk.refused(
-        "trade_order", t.caller, **{**BTC, "mode_seen": "paper", "book": None}
-    )
+    reply = await desk.refused("trade_order", t.caller, **{**BTC, "mode_seen": "paper"})
     assert (reply.status, reply.body["error"]) == (503, "wallet_venue_unavailable"), reply.body
+
+
+async def btc(desk: Desk, network: Network = "mainnet") -> Perp:
+    rows = (await desk.networks.get(network).perps("")).value
+    return next(p for p in rows if p.coin == "BTC")
 
 
 @pytest.mark.parametrize("px", ["9" * 40, "1", "900000000"])
 async def test_a_mark_far_from_the_last_one_is_none(px: str, desk: Desk) -> None:
-    venue = desk.networks.get("mainnet")
-    (was, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
+    was = await btc(desk)
     assert was.mark_px is not None
-    place = [p.coin for p in (await venue.perps("")).value].index("BTC")
-    path = (1, place, "markPx")
+    rows = (await desk.networks.get("mainnet").perps("")).value
+    path = (1, [p.coin for p in rows].index("BTC"), "markPx")
     desk.main.faults.add(
         VenueFault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=px)
     )
     desk.clock.forward(seconds=65)
-    (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
+    now = await btc(desk)
     assert (now.mark_px, now.oracle_px is None) == (None, False)
     met = desk.networks.unknown_counts()
     counts = [met.get(("mainnet", "metaAndAssetCtxs", what), 0) for what in ("far", "malformed")]
     assert counts == ([0, 1] if len(px) > 10 else [1, 0]), "far from the last, or beyond any price"
     desk.main.faults.clear()
     desk.clock.forward(seconds=65)
-    (then, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
-    assert then.mark_px == was.mark_px
+    assert (await btc(desk)).mark_px == was.mark_px
 
 
 async def test_a_price_that_stays_far_is_the_price_after_an_hour(desk: Desk) -> None:
-    venue = desk.networks.get("mainnet")
-    await venue.perps("")
+    await btc(desk)
     desk.main.move("BTC", "1000")
     for minutes, expected in ((2, None), (30, None), (30, Decimal(1000))):
         desk.clock.forward(minutes=minutes)
-        (now, *_) = [p for p in (await venue.perps("")).value if p.coin == "BTC"]
-        assert now.mark_px == expected
+        assert (await btc(desk)).mark_px == expected
 
 
 async def test_a_book_with_nobody_on_one_side_is_no_halt_and_is_over_once_it_is_whole(
@@ -567,29 +517,13 @@ async def test_a_book_with_nobody_on_one_side_is_no_halt_and_is_over_once_it_is_
     for side in ("bids", "asks"):
         desk.clock.forward(seconds=30)
         desk.test.book("BTC", *(([], whole[1]) if side == "bids" else (whole[0], [])))
-        (was, *_) = [
-            p for p in (await desk.networks.get("testnet").perps("")).value if p.coin == "BTC"
-        ]
-        assert was.mid_px is None
-        told = await desk.refused("order_prepare", t.caller, **{**BTC, "mode_seen": "live"})
+        assert (await btc(desk, "testnet")).mid_px is None
+        told = await ordered(desk, t.caller, mode_seen="live")
         assert (told.status, told.body["error"]) == (503, "wallet_venue_unavailable"), told.body
         assert "nobody on one side" in str(told.body)
         desk.test.book("BTC", *whole)
         desk.clock.forward(seconds=2)  # the list of products that is held has no price yet
         assert (await t.prepare())["order"]["status"] == "awaiting_signature"
-
-
-async def test_a_word_that_a_whole_order_was_filled_beside_what_is_left_of_it_is_not_taken(
-    desk: Desk,
-) -> None:
-    t = await trader(desk)
-    order = await rests(t)
-    says(desk, "orderStatus", "filled", "order", "status")
-    await settled(desk)
-    assert (await t.stored(order.order_id)).status == "unknown"
-    desk.test.faults.clear()
-    await settled(desk)
-    assert (await t.stored(order.order_id)).status == "resting"
 
 
 async def test_an_order_that_stood_and_is_said_to_be_refused_still_stands(desk: Desk) -> None:
