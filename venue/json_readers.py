@@ -180,19 +180,19 @@ class _Lenient:
     null: bool
 
     def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
+        self, source: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         schema: Any = handler(source)  # of `T | None`
         schema = schema if self.null else schema["schema"]
         return _or(schema, _MALFORMED) if self.soft else schema
 
 
-def _rows(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+def _rows(source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
     schema: Any = handler(source)
     return {**schema, "items_schema": _or(schema["items_schema"], _DROPPED)}
 
 
-def _pair(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+def _pair(source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
     two: Any = {**handler(source), "strict": False}  # JSON has lists alone
     return core.with_info_before_validator_function(_beyond, two)
 

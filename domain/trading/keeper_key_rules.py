@@ -8,11 +8,11 @@ at terms that the owner signed, and at a market that the signer has read by itse
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from decimal import Decimal
+from typing import Final
 
 from domain.money import BPS
 from domain.trading.venue_values import VENUE, OrderBook, Perp
@@ -55,127 +55,122 @@ class SignerMarket:
     book: OrderBook | None
 
 
-def _require(holds: bool, reason: str) -> None:
-    if not holds:
-        raise SigningRefused(reason)
+def _check(rules: Iterable[tuple[object, str]]) -> None:
+    """Refuse at the first rule that does not hold; each is looked at after those before it."""
+    for holds, reason in rules:
+        if not holds:
+            raise SigningRefused(reason)
 
 
 def check_terms(terms: SignerTerms, wallet: str, coin: str) -> None:
     """Refuse without terms of the wallet's owner that want this market closed at the floor."""
-    _require(
-        terms.signer is not None and terms.signer == wallet,
-        "the linked wallet did not sign these terms",
-    )
-    owner = str(terms.message.get("owner", "")).lower()
-    _require(owner == wallet.lower(), "the terms are another owner's")
-    _require(terms.message.get("onFloor") == CLOSES, "the terms do not ask to close at the floor")
-    targets_hash = str(terms.message.get("guardTargetsHash", "")).lower()
-    _require(targets_hash == terms.targets_hash.lower(), "the targets are not those of the terms")
+    _check(_terms_rules(terms, wallet, coin))
+
+
+def _terms_rules(terms: SignerTerms, wallet: str, coin: str) -> Iterator[tuple[bool, str]]:
+    message = terms.message
+    yield terms.signer == wallet, "the linked wallet did not sign these terms"
+    owner = str(message.get("owner", "")).lower()
+    yield owner == wallet.lower(), "the terms are another owner's"
+    yield message.get("onFloor") == CLOSES, "the terms do not ask to close at the floor"
+    targets_hash = str(message.get("guardTargetsHash", "")).lower()
+    yield targets_hash == terms.targets_hash.lower(), "the targets are not those of the terms"
     # An entry without symbols names every market, as it does for orders under it.
     names_market = any(
         coin in target["symbols"] if target.get("symbols") else True
         for target in terms.targets
         if target.get("kind") == "venue" and target.get("venue") == VENUE
     )
-    _require(names_market, "the terms do not name this market")
+    yield names_market, "the terms do not name this market"
 
 
-def check_expiry(expires_after_ms: Any, now: datetime, now_ms: int) -> int:
+def check_expiry(expires_after_ms: object, now: datetime, now_ms: int) -> int:
     """The expiry, at most 60 seconds away. Errors: SigningRefused."""
-    _require(type(expires_after_ms) is int, "the expiry is in milliseconds")
-    time_left = timedelta(milliseconds=expires_after_ms - now_ms)
-    _require(timedelta(0) < time_left <= MAX_EXPIRY, "the expiry is not within the next 60 seconds")
-    return int(expires_after_ms)
+    if type(expires_after_ms) is not int:
+        raise SigningRefused("the expiry is in milliseconds")
+    is_near = timedelta(0) < timedelta(milliseconds=expires_after_ms - now_ms) <= MAX_EXPIRY
+    _check([(is_near, "the expiry is not within the next 60 seconds")])
+    return expires_after_ms
 
 
-def check_action(action: Any, market: SignerMarket, now: datetime) -> None:
+def check_action(action: object, market: SignerMarket, now: datetime) -> None:
     """Refuse all but one reduce-only IOC order near the market, its cancellation, or a noop."""
-    _require(isinstance(action, Mapping), "an action is due")
+    if not isinstance(action, Mapping):
+        raise SigningRefused("an action is due")
     kind = action.get("type")
     if kind == "order":
-        _check_order(action, market, now)
+        _check(_order_rules(action, market, now))
     elif kind == "cancel":
-        _check_cancels(action, ("a", "o"), market)
+        _check(_cancel_rules(action, ("a", "o"), market))
     elif kind == "cancelByCloid":
-        _check_cancels(action, ("asset", "cloid"), market)
+        _check(_cancel_rules(action, ("asset", "cloid"), market))
     else:
-        _require(
-            kind == "noop" and tuple(action) == ("type",), "this type of action is not signed here"
-        )
+        is_noop = kind == "noop" and tuple(action) == ("type",)
+        _check([(is_noop, "this type of action is not signed here")])
 
 
-def _check_order(action: JsonObject, market: SignerMarket, now: datetime) -> None:
-    _require("builder" not in action, "a builder is not paid on a close")
-    _require("vaultAddress" not in action, "no action for a vault is signed here")
-    _require(action.get("grouping") == "na", "the grouping is na")
-    _require(tuple(action) == ("type", "orders", "grouping"), "the action has other fields")
+def _order_rules(
+    action: JsonObject, market: SignerMarket, now: datetime
+) -> Iterator[tuple[object, str]]:
+    yield "builder" not in action, "a builder is not paid on a close"
+    yield "vaultAddress" not in action, "no action for a vault is signed here"
+    yield action.get("grouping") == "na", "the grouping is na"
+    yield tuple(action) == ("type", "orders", "grouping"), "the action has other fields"
     orders = action["orders"]
-    _require(
-        isinstance(orders, Sequence) and len(orders) == 1, "exactly one order is signed at a time"
-    )
+    is_one = isinstance(orders, Sequence) and len(orders) == 1
+    yield is_one, "exactly one order is signed at a time"
     order = orders[0]
-    _require(
-        isinstance(order, Mapping) and tuple(order) == _ORDER_KEYS, "the order has other fields"
-    )
-    _require(order["r"] is True, "the order is reduce-only")
-    _require(order["t"] == {"limit": {"tif": "Ioc"}}, "the order is immediate or cancel")
-    _require(type(order["b"]) is bool, "the side is true or false")
-    _require(
-        isinstance(order["c"], str) and _CLOID.fullmatch(order["c"]) is not None,
-        "the order carries a cloid",
-    )
-    _require(
-        type(order["a"]) is int and order["a"] == market.perp.asset_id,
-        "the asset is not this market's",
-    )
-    _require(_figure(order["s"]) > 0, "the size is above zero")
-    _check_price(_figure(order["p"]), order["b"], market.book, now)
+    is_order = isinstance(order, Mapping) and tuple(order) == _ORDER_KEYS
+    yield is_order, "the order has other fields"
+    yield order["r"] is True, "the order is reduce-only"
+    yield order["t"] == {"limit": {"tif": "Ioc"}}, "the order is immediate or cancel"
+    yield type(order["b"]) is bool, "the side is true or false"
+    yield _is_cloid(order["c"]), "the order carries a cloid"
+    yield _is_asset(order["a"], market), "the asset is not this market's"
+    yield _figure(order["s"]) > 0, "the size is above zero"
+    yield from _price_rules(_figure(order["p"]), order["b"], market.book, now)
 
 
-def _figure(raw: Any) -> Decimal:
-    _require(
-        isinstance(raw, str) and _FIGURE.fullmatch(raw) is not None,
-        "prices and sizes are plain decimals",
-    )
-    try:
-        return Decimal(raw)
-    except InvalidOperation:
-        raise SigningRefused("prices and sizes are plain decimals") from None
+def _is_cloid(raw: object) -> bool:
+    return isinstance(raw, str) and _CLOID.fullmatch(raw) is not None
 
 
-def _check_price(price: Decimal, is_buy: bool, book: OrderBook | None, now: datetime) -> None:
+def _is_asset(raw: object, market: SignerMarket) -> bool:
+    return type(raw) is int and raw == market.perp.asset_id
+
+
+def _figure(raw: object) -> Decimal:
+    if not isinstance(raw, str) or _FIGURE.fullmatch(raw) is None:
+        raise SigningRefused("prices and sizes are plain decimals")
+    return Decimal(raw)
+
+
+def _price_rules(
+    price: Decimal, is_buy: bool, book: OrderBook | None, now: datetime
+) -> Iterator[tuple[object, str]]:
     """A price at most 800 bps worse than the best one that stands on the other side now."""
-    _require(book is not None and abs(now - book.at) <= BOOK_FRESH, "there is no fresh book")
+    yield book is not None and abs(now - book.at) <= BOOK_FRESH, "there is no fresh book"
     side = (book.asks if is_buy else book.bids) if book is not None else ()
-    _require(bool(side), "nobody stands on the other side of the book")
+    yield side, "nobody stands on the other side of the book"
     best = side[0].px
     if is_buy:
-        _require(
-            price * BPS <= best * (BPS + PRICE_FENCE_BPS), "the price is too far above the book"
-        )
+        is_near = price * BPS <= best * (BPS + PRICE_FENCE_BPS)
+        yield is_near, "the price is too far above the book"
     else:
-        _require(
-            price * BPS >= best * (BPS - PRICE_FENCE_BPS), "the price is too far below the book"
-        )
+        is_near = price * BPS >= best * (BPS - PRICE_FENCE_BPS)
+        yield is_near, "the price is too far below the book"
 
 
-def _check_cancels(action: JsonObject, keys: tuple[str, str], market: SignerMarket) -> None:
-    _require(tuple(action) == ("type", "cancels"), "the action has other fields")
+def _cancel_rules(
+    action: JsonObject, keys: tuple[str, str], market: SignerMarket
+) -> Iterator[tuple[object, str]]:
+    yield tuple(action) == ("type", "cancels"), "the action has other fields"
     cancels = action["cancels"]
-    _require(isinstance(cancels, Sequence) and 0 < len(cancels) <= 100, "1 to 100 cancellations")
+    yield isinstance(cancels, Sequence) and 0 < len(cancels) <= 100, "1 to 100 cancellations"
     for cancel in cancels:
-        _require(
-            isinstance(cancel, Mapping) and tuple(cancel) == keys,
-            "the cancellation has other fields",
-        )
-        _require(
-            type(cancel[keys[0]]) is int and cancel[keys[0]] == market.perp.asset_id,
-            "the asset is not this market's",
-        )
+        is_cancel = isinstance(cancel, Mapping) and tuple(cancel) == keys
+        yield is_cancel, "the cancellation has other fields"
+        yield _is_asset(cancel[keys[0]], market), "the asset is not this market's"
         order_id = cancel[keys[1]]
-        is_valid = (
-            isinstance(order_id, str) and _CLOID.fullmatch(order_id)
-            if keys[1] == "cloid"
-            else type(order_id) is int
-        )
-        _require(bool(is_valid), "the order is named by its id")
+        is_id = _is_cloid(order_id) if keys[1] == "cloid" else type(order_id) is int
+        yield is_id, "the order is named by its id"
