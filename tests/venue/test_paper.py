@@ -26,6 +26,7 @@ from domain.trading.paper.order_execution import (
 from domain.trading.paper.replay import apply_entry, open_account
 from domain.trading.venue_values import Level, OrderBook, Perp, book_hash
 from tests.tools.trading.conftest import BUILDER
+from tests.trading_examples import a_perp
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WALLET = "0x" + "11" * 20
@@ -38,11 +39,8 @@ Ladder = list[tuple[int, Decimal]]
 
 def perp(venue: DevVenue) -> Perp:
     market = venue.market("BTC")
-    return Perp(
-        coin="BTC", dex="", asset_id=0, sz_decimals=5, max_leverage=market.max_leverage, margin_mode="cross",
-        growth_mode=False, collateral_token=0, delisted=False, has_book=True, mark_px=market.mark,
-        oracle_px=market.oracle, mid_px=None, prev_day_px=None, funding=None, open_interest=None, day_volume=None,
-    )  # fmt: skip
+    figures = {"mark_px": market.mark, "oracle_px": market.oracle}
+    return a_perp(max_leverage=market.max_leverage, **figures)
 
 
 def shown(bids: Ladder, asks: Ladder, n: int) -> OrderBook:

@@ -38,16 +38,13 @@ from domain.trading.paper.replay import (
     replay,
 )
 from domain.trading.paper.verification import check_book
-from domain.trading.venue_values import Level, OrderBook, Perp, book_hash
+from domain.trading.venue_values import Level, OrderBook, book_hash
+from tests.trading_examples import a_perp
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 MODEL = Model(depth_share=Decimal("0.5"), latency_ms=400)
 LOT = Decimal("0.00001")
-BTC = Perp(
-    coin="BTC", dex="", asset_id=0, sz_decimals=5, max_leverage=40, margin_mode="cross", growth_mode=False,
-    collateral_token=0, delisted=False, has_book=True, mark_px=Decimal(60_000), oracle_px=Decimal(60_000),
-    mid_px=None, prev_day_px=None, funding=None, open_interest=None, day_volume=None,
-)  # fmt: skip
+BTC = a_perp(mark_px=Decimal(60_000), oracle_px=Decimal(60_000))
 INDEX = replace(BTC, coin="xyz:XYZ100", dex="xyz")
 
 

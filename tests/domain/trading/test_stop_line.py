@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR, Decimal
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.money import ZERO as NOTHING
-from domain.trading.orders import DONE, Envelope, Order, OrderAction, OrderFill
+from domain.trading.orders import DONE, Envelope, Order, OrderFill, Status
 from domain.trading.pricing import LEAST, NoPrice, Quote
 from domain.trading.stop_line import (
     LADDER_BPS,
@@ -39,33 +39,17 @@ from domain.trading.stop_line import (
 )
 from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import Perp
+from tests.trading_examples import a_perp, an_order
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-STATUSES = (
-    "prepared",
-    "awaiting_owner",
-    "awaiting_signature",
-    "executing",
-    "resting",
-    "recorded",
-    "unknown",
-    "executed",
-    "rejected",
-    "expired",
-    "cancelled",
-)
+STATUSES = get_args(Status)
 QUOTE = Quote(bid=Decimal(100), ask=Decimal("100.1"), at=NOW)
 sizes = st.decimals(min_value=-5, max_value=5, places=3)
 _n = iter(range(10**9))
 
 
 def perp(coin: str = "BTC", **changes: Any) -> Perp:
-    plain: dict[str, Any] = {
-        "coin": coin, "dex": "", "asset_id": 3, "sz_decimals": 2, "max_leverage": 40, "margin_mode": "cross", "growth_mode": False, "collateral_token": 0,
-        "delisted": False, "has_book": True, "mark_px": Decimal(100), "oracle_px": Decimal(100), "mid_px": Decimal(100), "prev_day_px": None,
-        "funding": None, "open_interest": None, "day_volume": None,
-    }  # fmt: skip
-    return Perp(**plain | changes)
+    return a_perp(coin, **({"sz_decimals": 2, "mark_px": Decimal(100)} | changes))
 
 
 def fill(size: str | Decimal, px: str = "100", fee: str = "0") -> OrderFill:
@@ -75,16 +59,11 @@ def fill(size: str | Decimal, px: str = "100", fee: str = "0") -> OrderFill:
 
 
 def order(size: str | Decimal = "1", **changes: Any) -> Order:
-    told = Decimal(size)
     plain: dict[str, Any] = {
-        "order_id": f"o_{next(_n)}", "owner_id": "u_1", "agent_id": None, "source": "terminal", "closing": False, "mode": "live", "mode_seen": "live",
-        "network": "testnet", "wallet": "0x1", "book": None, "product": "BTC", "side": "buy" if told > 0 else "sell", "type": "market",
-        "slippage_bps": 50, "leverage": 3, "notional": NOTHING, "envelope": Envelope(nonce=1, expires_after=milliseconds(NOW)), "sign_mode": "client",
-        "status": "executed", "version": 1, "attempt": 1, "by": "owner", "mandate_id": "m_1", "intent_id": None, "why": None, "asked": {},
-        "created_at": NOW, "expires_at": NOW, "counted": NOTHING, "counted_day": None, "filled_size": abs(told), "avg_px": Decimal(100),
-        "action": OrderAction(asset_id=3, is_buy=told > 0, limit_px=Decimal(100), size=abs(told), reduce_only=False, tif="ioc", cloid=f"0x{next(_n):032x}"),
+        "order_id": f"o_{next(_n)}", "mandate_id": "m_1", "envelope": Envelope(nonce=1, expires_after=milliseconds(NOW)),
+        "filled_size": abs(Decimal(size)), "avg_px": Decimal(100),
     }  # fmt: skip
-    return Order(**plain | changes)
+    return an_order(size, f"0x{next(_n):032x}", NOW, **plain | changes)
 
 
 @st.composite
@@ -105,13 +84,8 @@ def orders(draw: st.DrawFn) -> Order:
 def views(draw: st.DrawFn) -> StopLineView:
     known = draw(st.lists(orders(), max_size=6))
     cloids = [o.action.cloid for o in known]
-    quotes = st.sampled_from(
-        (
-            QUOTE,
-            NoPrice("its book is crossed"),
-            Quote(bid=Decimal("3.33"), ask=Decimal("3.34"), at=NOW),
-        )
-    )
+    low = Quote(bid=Decimal("3.33"), ask=Decimal("3.34"), at=NOW)
+    quotes = st.sampled_from((QUOTE, NoPrice("its book is crossed"), low))
     return StopLineView(
         now=NOW, episode=draw(st.sampled_from((1, 2))), scope=draw(st.sampled_from(("listed", "all"))), coins=draw(st.sampled_from((("BTC",), ("BTC", "ETH")))),
         orders=known, open=draw(st.one_of(st.none(), st.lists(st.sampled_from(cloids), unique=True) if cloids else st.just([]))),
@@ -171,13 +145,11 @@ def test_an_end_leaves_nothing_that_could_be_closed_and_nothing_that_could_open(
     assert not any(bytes_live(o, NOW) for o in view.orders if o.source != "keeper")
     own = own_positions(view.orders)
     for coin in view.coins:
-        part = closable(
-            view.positions.get(coin, Decimal(0)), own.get(coin, OwnPosition()).size, view.scope
-        )
-        market = view.markets.get(coin)
-        assert not part or (
-            market is not None and abs(part) < Decimal(1).scaleb(-market.sz_decimals)
-        )
+        held, market = view.positions.get(coin, Decimal(0)), view.markets.get(coin)
+        part = closable(held, own.get(coin, OwnPosition()).size, view.scope)
+        if part:
+            assert market is not None
+            assert abs(part) < Decimal(1).scaleb(-market.sz_decimals)
 
 
 @given(views())
@@ -233,18 +205,15 @@ def test_the_line_is_reached_by_two_different_answers_in_a_row(
 
 
 def test_the_result_counts_what_was_paid_fees_with_it_and_the_mark_of_what_is_left() -> None:
-    bought, sold = (
-        order("2", fills=(fill(2, fee="0.09"),)),
-        order("-0.5", fills=(fill("0.5", "110"),)),
-    )
+    bought = order("2", fills=(fill(2, fee="0.09"),))
+    sold = order("-0.5", fills=(fill("0.5", "110"),))
     claimed = order("7", avg_px=Decimal(1))
     own = own_positions([bought, sold, claimed])
     assert own == {"BTC": OwnPosition(size=Decimal("1.5"), paid=Decimal("145.09"))}
     assert result_micros(own, {"BTC": Decimal(90)}) == -10_090_000
     assert result_micros(own, {}) is None
-    assert (
-        result_micros({"BTC": OwnPosition(size=Decimal(0), paid=Decimal("0.0000001"))}, {}) == -1
-    ), "rounded down"
+    tiny = OwnPosition(size=Decimal(0), paid=Decimal("0.0000001"))
+    assert result_micros({"BTC": tiny}, {}) == -1, "rounded down"
 
 
 def test_what_a_mandate_holds_comes_from_fills_alone() -> None:
@@ -292,14 +261,8 @@ def test_the_ladder_is_climbed_by_tries_that_arrived_in_this_episode_alone() -> 
 
 
 def test_an_attempt_has_one_id_of_its_own() -> None:
-    names = {
-        cloid_of(m, n, c, e, a)
-        for m in ("m_1", "m_2")
-        for n in ("mainnet", "testnet")
-        for c in ("BTC", "xyz:BTC")
-        for e in (1, 2)
-        for a in (0, 1)
-    }  # type: ignore[arg-type]
+    parts: Any = (("m_1", "m_2"), ("mainnet", "testnet"), ("BTC", "xyz:BTC"), (1, 2), (0, 1))
+    names = {cloid_of(*one) for one in product(*parts)}
     assert len(names) == 32
     assert all(len(n) == 34 and int(n, 16) >= 0 for n in names)
     assert cloid_of("m_1", "testnet", "BTC", 1, 0) == cloid_of("m_1", "testnet", "BTC", 1, 0)

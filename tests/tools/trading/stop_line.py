@@ -16,14 +16,15 @@ from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, SignedTerms, Status
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
-from domain.money import ZERO, Usdc
-from domain.trading.orders import Envelope, Order, OrderAction, OrderFill
+from domain.money import Usdc
+from domain.trading.orders import Envelope, Order, OrderFill
 from domain.trading.stop_line import StopLineState
 from domain.trading.venue_account import milliseconds
 from server.signer.client import SignerClient
 from server.signer.daemon import Signer, listening
 from server.venues import venues
-from tests.tools.trading.conftest import PATIENCE_S, Desk, Person
+from tests.tools.trading.conftest import PATIENCE_S, Clock, Desk, Person
+from tests.trading_examples import an_order
 from tools.trading.stop_line.keeper import RoundResult, StopLineKeeper
 from venue import actions, signing
 from venue.keystore import Keystore
@@ -188,19 +189,13 @@ class Lines:
     def order(
         self, p: Person, mandate: Mandate | None, coin: str, size: str, cloid: str, **changes: Any
     ) -> Order:
-        now, is_buy = self.desk.clock.now(), not size.startswith("-")
         market = self.desk.test.market(coin)
-        px = changes.pop("px", market.mark)
         plain: dict[str, Any] = {
-            "order_id": self.desk.deps.ids.short("o_"), "owner_id": str(p.caller.user_id), "agent_id": None, "source": "terminal",
-            "closing": False, "mode": "live", "mode_seen": "live", "network": "testnet", "wallet": p.wallet.address, "book": None,
-            "product": coin, "side": "buy" if is_buy else "sell", "type": "market", "slippage_bps": 50, "leverage": 3, "notional": Usdc(10**7),
-            "envelope": None, "sign_mode": "client", "status": "executed", "version": 1, "attempt": 1, "by": "owner",
-            "mandate_id": mandate.public_id if mandate else None, "intent_id": None, "why": None, "asked": {}, "created_at": now, "expires_at": now,
-            "counted": ZERO, "counted_day": None,
-            "action": OrderAction(asset_id=market.asset, is_buy=is_buy, limit_px=Decimal(px), size=abs(Decimal(size)), reduce_only=False, tif="ioc", cloid=cloid),
+            "order_id": self.desk.deps.ids.short("o_"), "owner_id": str(p.caller.user_id), "wallet": p.wallet.address, "product": coin,
+            "notional": Usdc(10**7), "mandate_id": mandate.public_id if mandate else None, "asset_id": market.asset,
+            "limit_px": changes.pop("px", market.mark),
         }  # fmt: skip
-        return Order(**plain | changes)
+        return an_order(size, cloid, self.desk.clock.now(), **plain | changes)
 
     def held(self, p: Person, coin: str = "BTC") -> Decimal:
         return Decimal(self.desk.test.account(p.wallet.address).position(coin))
@@ -261,11 +256,8 @@ def far(px: Decimal, is_buy: bool) -> Decimal:
 def mandate_of(
     p: Person, public_id: str, coins: tuple[str, ...], *, by: Any = None, **changes: Any
 ) -> Mandate:
-    targets = changes.get("allowed_targets") or (
-        Target("vault"),
-        Target("x402"),
-        Target(kind="venue", venue="hyperliquid", symbols=coins),
-    )
+    at_venue = Target(kind="venue", venue="hyperliquid", symbols=coins)
+    targets = changes.get("allowed_targets") or (Target("vault"), Target("x402"), at_venue)
     on_floor = changes.get("on_floor", "close")
     message = {
         "publicId": public_id, "owner": p.wallet.address, "agent": "0x" + "ab" * 20, "budgetUsdc": "500000000", "perTxCap": "1", "dailyCap": "1",
@@ -275,12 +267,9 @@ def mandate_of(
     }  # fmt: skip
     contract = "0x" + "00" * 19 + "01"
     whole = typed_data(message, "2", 84532, contract)
-    signature = "0x" + (by or p.wallet).sign_typed_data(
-        full_message=whole
-    ).signature.hex().removeprefix("0x")
+    made = (by or p.wallet).sign_typed_data(full_message=whole)
+    signature = "0x" + made.signature.hex().removeprefix("0x")
     signed = SignedTerms("2", message, 84532, contract, signature, "eoa", None)
-    from tests.tools.trading.conftest import Clock
-
     plain: dict[str, Any] = {
         "public_id": public_id, "owner_id": str(p.caller.user_id), "owner_address": p.wallet.address, "budget_usdc": Usdc.parse("500"),
         "horizon_days": 30, "stop_floor_bps": 1000, "created_at": Clock().at, "signed_at": Clock().at, "accepted_at": Clock().at,

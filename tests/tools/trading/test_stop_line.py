@@ -320,40 +320,33 @@ async def test_an_order_that_the_venue_forgot_holds_no_close(
     assert found.status in ("cancelled", "resting")
 
 
-async def test_an_order_that_cannot_be_cancelled_holds_no_close_and_its_owner_is_told(
-    lines: Lines,
+@pytest.mark.parametrize("silent", ["cancelByCloid", "openOrders"])
+async def test_an_order_that_cannot_be_cancelled_or_seen_holds_no_close_and_its_owner_is_told(
+    silent: str, lines: Lines
 ) -> None:
+    """No end comes while it may stand."""
     p, m = await at_line(lines)
     await lines.resting(p, m, "BTC", "0.001", "30000")
-    words = {"status": "err", "response": "Cancelling is closed for now"}
     place = lines.desk.test.exchange
 
     def deaf(body: Any) -> Any:
-        return words if body["action"]["type"] == "cancelByCloid" else place(body)
+        closed = {"status": "err", "response": "Cancelling is closed for now"}
+        return closed if body["action"]["type"] == silent else place(body)
 
     lines.desk.test.exchange = deaf  # type: ignore[method-assign]
+    if silent == "openOrders":
+        lines.desk.test.faults.add(VenueFault(effect="status", kind=silent, status=422))
     await lines.tick()
     assert lines.held(p) == 0
     await lines.ticks(3)
     assert await lines.state(m) == "open"
     (_, told) = await lines.told(m)
-    assert "stands at the venue and is not cancelled" in told[1]
+    words = {
+        "cancelByCloid": "stands at the venue and is not cancelled",
+        "openOrders": "open orders could not be read",
+    }
+    assert words[silent] in told[1]
     lines.desk.test.exchange = place  # type: ignore[method-assign]
-    await lines.ticks(2)
-    assert await lines.state(m) == "done"
-
-
-async def test_open_orders_that_cannot_be_read_hold_no_close_and_no_end_comes_without_them(
-    lines: Lines,
-) -> None:
-    p, m = await at_line(lines)
-    await lines.resting(p, m, "BTC", "0.001", "30000")
-    lines.desk.test.faults.add(VenueFault(effect="status", kind="openOrders", status=422))
-    await lines.ticks(3)
-    assert lines.held(p) == 0
-    assert await lines.state(m) == "open"
-    (_, told) = await lines.told(m)
-    assert "open orders could not be read" in told[1]
     lines.desk.test.faults.clear()
     await lines.ticks(2)
     assert await lines.state(m) == "done"
