@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from storage.repositories.people import FUNDED
-from storage.sql import Repository, exists, number
+from storage.sql import Repository, first, number
 
 
 class StoredBytesRepository(Repository):
@@ -27,4 +27,4 @@ class StoredBytesRepository(Repository):
 
     def funded(self, owner_id: str) -> bool:
         """True where a vault of the owner's was ever funded."""
-        return exists(self._sql, FUNDED.format(":owner"), owner=owner_id)
+        return first(self._sql, FUNDED.format(":owner") + " LIMIT 1", owner=owner_id) is not None

@@ -1,16 +1,22 @@
-"""Payload schema: the one table of stored keys, used to read, write and show payloads."""
+"""Payload schema: the one table of stored keys, used to read, write and show payloads.
+
+A key is a field of its payload, and the field's type says how it is read and written; the table
+names what does not follow from that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
 from operator import attrgetter
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from domain.ledger.events.event_kinds import LedgerKind
 from domain.ledger.events.payloads import (
     NOWHERE,
-    OUTCOMES,
     AgentPaid,
     ApprovalDecided,
     CallTarget,
@@ -18,6 +24,7 @@ from domain.ledger.events.payloads import (
     Control,
     Deposited,
     Executed,
+    Json,
     LogReversed,
     LotLabel,
     Marked,
@@ -33,20 +40,16 @@ from domain.ledger.events.payloads import (
     VenueFilled,
     Withdrawn,
 )
-from domain.ledger.events.record_codec import FieldSpec, Inner, Keys, RecordReader
-from domain.ledger.events.stored_json import Reads, StoredJson, one_of, text_or
-from domain.money import ZERO
+from domain.ledger.events.stored_json import StoredJson
+from domain.ledger.fast_copy import fast_constructor
+from domain.money import ZERO, Usdc
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """The layout of one payload type in a row: its keys in a `block`, and those `beside` it;
-    without a block the row's kind identifies the type.
-    """
-
-    block: str | None = None
-    keys: Keys = ()
-    beside: Keys = ()
+Reads: TypeAlias = Callable[[StoredJson, str], object]
+"""How the value under a name is read."""
+Of: TypeAlias = Callable[[Any], object]
+"""The value of a payload that is written and shown under a name."""
+Value: TypeAlias = tuple[str, object]
+"""A key that stands in the row, and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,46 +59,36 @@ class Nested:
     body: Payload | None
 
 
-def _key(name: str, reads: Reads, attr: str | None = None, **more: bool) -> FieldSpec:
-    return FieldSpec(name=name, of=attrgetter(attr or name), attr=attr or name, reads=reads, **more)
+@dataclass(frozen=True, slots=True)
+class Object:
+    """An object inside another, by its values."""
+
+    values: Sequence[Value]
 
 
-def _text_keys(*names: str) -> tuple[FieldSpec, ...]:
-    return tuple(_key(name, StoredJson.text) for name in names)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """The layout of one payload type in a row: its keys in a `block`, and those `beside` it;
+    without a block the row's kind identifies the type.
 
+    Shapes: `names` are the keys of fields with another name. A value that is None is left out, but
+    stands there as null among the `always`. Without a `needed` field the row is a note. `flat` are
+    the fields of the target that stand among its neighbours, by their keys; `order` is that of the
+    fields, where it is another. `reads` and `writes` are of fields that their type does not tell
+    all of; `follows` are keys that are worked out, in the block or beside it, and never read.
+    """
 
-def _sum_keys(*names: str) -> tuple[FieldSpec, ...]:
-    return tuple(_key(name, StoredJson.sum, always=True) for name in names)
-
-
-def _flag(name: str) -> FieldSpec:
-    """A flag that is stored only where it is true."""
-    return FieldSpec(
-        name=name, of=lambda w: getattr(w, name) or None, attr=name, reads=StoredJson.flag
-    )
-
-
-def _figure(name: str) -> FieldSpec:
-    """A figure of the venue's, to its own decimals."""
-    return FieldSpec(
-        name=name,
-        of=lambda w: format(getattr(w, name), "f"),
-        attr=name,
-        reads=StoredJson.figure,
-        always=True,
-    )
-
-
-def _side(w: VenueFilled) -> str:
-    return "buy" if w.is_buy else "sell"
-
-
-def _is_buy(s: StoredJson, name: str) -> bool:
-    return s.text(name) == "buy"
-
-
-def _follows(name: str, of: Callable[[Any], object]) -> FieldSpec:
-    return FieldSpec(name=name, of=of, attr=name, reads=None, always=True)
+    block: str | None = None
+    beside: Sequence[str] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    always: Sequence[str] = ()
+    needed: str | None = None
+    flat: Mapping[str, str] | None = None
+    order: Sequence[str] = ()
+    reads: Mapping[str, Reads] = field(default_factory=dict)
+    writes: Mapping[str, Of] = field(default_factory=dict)
+    follows: Mapping[str, Of] = field(default_factory=dict)
+    follows_beside: Mapping[str, Of] = field(default_factory=dict)
 
 
 def _amount(s: StoredJson, name: str) -> object:
@@ -105,9 +98,9 @@ def _amount(s: StoredJson, name: str) -> object:
     return s.sum(name) if _kind(s, "kind") in _SUMS else ZERO
 
 
-def _change(s: StoredJson, name: str) -> object:
-    body = s.text(name)
-    return body if body in ("paused", "resumed") else None
+def _change(s: StoredJson, name: str) -> str | None:
+    change = s.text(name)
+    return change if change in ("paused", "resumed") else None
 
 
 def _kind(s: StoredJson, name: str) -> LedgerKind:
@@ -117,108 +110,69 @@ def _kind(s: StoredJson, name: str) -> LedgerKind:
         return LedgerKind.NOTE
 
 
-_SUMS: Final = frozenset(
-    {LedgerKind.DEPOSIT, LedgerKind.WITHDRAW, LedgerKind.PAYOUT, LedgerKind.MOVE}
-)
-
-_TARGET_KEYS: Final = (_key("market", StoredJson.text), _key("address", StoredJson.text),
-                 _key("selector", StoredJson.text), _key("label", StoredJson.text))  # fmt: skip
-_TARGET: Final = Inner(
-    name="target", attr="target", factory=CallTarget, keys=_TARGET_KEYS, absent=NOWHERE
-)
-_CALLED: Final = Inner(attr="target", factory=CallTarget, keys=(
-    _key("target", StoredJson.text, "address", always=True),
-    _key("selector", StoredJson.text, always=True),
-    _key("market", StoredJson.text, always=True), _key("label", StoredJson.text, always=True),
-))  # fmt: skip
-_STATEMENT_KEYS: Final[Keys] = (
-    Inner(
-        name="position",
-        attr="part",
-        factory=LotLabel,
-        keys=_text_keys("id", "market", "side", "label"),
-    ),
-    _key("mark", StoredJson.money),
-    _TARGET,
-    _key("direction", one_of("in", "out")),
-    *_text_keys("why", "text", "next_at", "fee_kind", "resource"),
-    _key("preview", StoredJson.any),
-    _flag("notional"),
-    _flag("ordered"),
-)
-
-
 def _reversed_payload(s: StoredJson, name: str) -> Payload | None:
     """The body of the reversed row; a reversal is itself never reversed, so nesting ends here."""
     inner = s.sub(name)
     return None if "reverses" in inner.values else parse_payload(_kind(s, "kind"), inner)
 
 
+_SUMS: Final = frozenset(
+    {LedgerKind.DEPOSIT, LedgerKind.WITHDRAW, LedgerKind.PAYOUT, LedgerKind.MOVE}
+)
+# In the order in which they are stored.
+_CALLED: Final = {"address": "target", "selector": "selector", "market": "market", "label": "label"}
+_STATEMENT: Final = Form(names={"part": "position"})
+
 # The first block present identifies the type, else the row's kind.
 FORMS: Final[Mapping[type[Payload], Form]] = {
-    LogReversed: Form(block="reverses", keys=(
-        _key("event_id", text_or(""), always=True),
-        _key("seq", StoredJson.number, always=True),
-        FieldSpec(name="kind", of=lambda w: w.kind.value, attr="kind", reads=_kind),
-        _key("amount_usdc", _amount, "amount", always=True),
-        _key("tx_hash", StoredJson.text, always=True),
-        _key("occurred_at", StoredJson.at, always=True),
-        FieldSpec(
-            name="payload", of=lambda w: Nested(w.body), attr="body", reads=_reversed_payload
-        ),
-    ), beside=_text_keys("text")),
-    ClaimEnded: Form(block="claim", keys=(
-        _key("event_id", text_or(""), always=True), _key("outcome", one_of(*OUTCOMES), needed=True),
-    )),
-    RefusedAttempt: Form(block="refusal", keys=(
-        _key("reason", text_or(""), always=True),
-        _key("source", StoredJson.text, always=True),
-        _key("reason_source", text_or("agent"), always=True),
-        _key("check", StoredJson.text, always=True),
-        _key("attempted", StoredJson.json),
-        _key("proof", StoredJson.json),
-    )),
-    ApprovalDecided: Form(block="approval", keys=(
-        _key("approval_id", StoredJson.text, always=True),
-        _key("status", text_or("recorded"), always=True),
-        _follows("clause", lambda w: 6),
-        _key("reason", StoredJson.text),
-    ), beside=(_TARGET, *_text_keys("text"))),
-    Executed: Form(block="executed", keys=(
-        _CALLED, *_sum_keys("spent", "received", "approved"), *_text_keys("agent", "data_hash"),
-    ), beside=(_follows("direction", lambda w: "out" if w.spent else "in"),)),
-    Unwound: Form(block="unwound", keys=(
-        _CALLED, _follows("spent", lambda w: ZERO), *_sum_keys("received"),
-        *_text_keys("by", "data_hash"),
-    ), beside=(_follows("direction", lambda w: "in"),)),
-    Settled: Form(block="settled", keys=_sum_keys("spent", "returned", "gain", "agent_fee")),
-    Marked: Form(block="marked", keys=(
-        *_sum_keys("cash", "positions", "floor"), _key("block", StoredJson.number),
-        *_text_keys("block_hash"),
-    )),
-    Control: Form(block="control", keys=(
-        _key("what", _change, "change", needed=True), *_text_keys("agent"),
-    )),
-    VenueFilled: Form(block="venue", keys=(
-        *(_key(n, text_or(""), always=True) for n in ("venue", "network", "order_id", "product")),
-        FieldSpec(name="side", of=_side, attr="is_buy", reads=_is_buy, always=True),
-        *(_figure(n) for n in ("px", "size", "fee", "builder_fee")),
-        _flag("first"), _flag("reduce_only"),
-        _key("tid", StoredJson.number), _key("oid", StoredJson.number), _key("at", StoredJson.at),
-    )),
-    Deposited: Form(keys=(_key("from", StoredJson.text, "sender"),)),
+    LogReversed: Form(
+        block="reverses",
+        beside=("text",),
+        names={"amount": "amount_usdc", "body": "payload"},
+        always=("seq", "amount", "tx_hash", "occurred_at"),
+        reads={"kind": _kind, "amount": _amount, "body": _reversed_payload},
+        writes={"kind": lambda w: w.kind.value, "body": lambda w: Nested(w.body)},
+    ),
+    ClaimEnded: Form(block="claim", needed="outcome"),
+    RefusedAttempt: Form(block="refusal", always=("source", "check")),
+    ApprovalDecided: Form(
+        block="approval",
+        beside=("target", "text"),
+        always=("approval_id",),
+        follows={"clause": lambda w: 6},
+    ),
+    Executed: Form(
+        block="executed",
+        flat=_CALLED,
+        follows_beside={"direction": lambda w: "out" if w.spent else "in"},
+    ),
+    Unwound: Form(
+        block="unwound",
+        flat=_CALLED,
+        follows={"spent": lambda w: ZERO},
+        follows_beside={"direction": lambda w: "in"},
+    ),
+    Settled: Form(block="settled"),
+    Marked: Form(block="marked"),
+    Control: Form(
+        block="control", names={"change": "what"}, reads={"change": _change}, needed="change"
+    ),
+    VenueFilled: Form(
+        block="venue",
+        names={"is_buy": "side"},
+        reads={"is_buy": lambda s, name: s.text(name) == "buy"},
+        writes={"is_buy": lambda w: "buy" if w.is_buy else "sell"},
+    ),
+    Deposited: Form(names={"sender": "from"}),
     Withdrawn: Form(),
-    AgentPaid: Form(keys=_text_keys("agent")),
-    Stopped: Form(keys=(*_text_keys("reason", "by"), _flag("record_only"))),
-    TermsSigned: Form(keys=_text_keys("digest", "signer_type")),
-    PaidFee: Form(keys=_STATEMENT_KEYS),
-    Reported: Form(keys=_STATEMENT_KEYS),
-    Noted: Form(keys=_STATEMENT_KEYS),
-}  # fmt: skip
-
-BLOCKS: Final = tuple(
-    (f.block, payload_type) for payload_type, f in FORMS.items() if f.block is not None
-)
+    AgentPaid: Form(),
+    Stopped: Form(),
+    TermsSigned: Form(),
+    PaidFee: _STATEMENT,
+    Reported: _STATEMENT,
+    Noted: _STATEMENT,
+}
+BLOCKS: Final = tuple((f.block, kind) for kind, f in FORMS.items() if f.block is not None)
 BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
     LedgerKind.DEPOSIT: Deposited,
     LedgerKind.WITHDRAW: Withdrawn,
@@ -229,13 +183,183 @@ BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
     LedgerKind.NOTE: Noted,
 }
 
+# How a value of a type is read, and what an absent one reads as.
+_READS: Final[Mapping[Any, tuple[Reads, object]]] = {
+    str | None: (StoredJson.text, None),
+    int | None: (StoredJson.number, None),
+    bool: (StoredJson.flag, False),
+    Usdc: (StoredJson.sum, ZERO),
+    Usdc | None: (StoredJson.money, None),
+    datetime | None: (StoredJson.at, None),
+    Json | None: (StoredJson.json, None),
+    Decimal: (StoredJson.figure, None),
+}
+_ANY: Final[tuple[Reads, object]] = (StoredJson.any, None)
+_OBJECTS: Final[Mapping[Any, tuple[type[Any], object]]] = {
+    CallTarget: (CallTarget, NOWHERE),
+    LotLabel | None: (LotLabel, None),
+}
+# Read where they are absent too: they look at other keys, or have to be there.
+_NEVER_ABSENT: Final = (_kind, _reversed_payload, StoredJson.figure)
 
-_BLOCK_NAMES: Final = frozenset(block for block, _ in BLOCKS)
+
+def _one_of(options: frozenset[object], s: StoredJson, name: str) -> object:
+    """One of some texts; anything else reads as None."""
+    value = s.values.get(name)
+    return value if isinstance(value, str) and value in options else None
 
 
-_READERS: Final = {m: RecordReader(m, f.keys, f.beside) for m, f in FORMS.items()}
-_BY_KIND: Final = {kind: _READERS[payload_type] for kind, payload_type in BY_KIND.items()}
-_REPORTED: Final = _READERS[Reported]
+def _text_or(default: str, s: StoredJson, name: str) -> str:
+    return s.text(name) or default
+
+
+def _reading(hint: object, default: object) -> tuple[Reads, object]:
+    if hint is str:
+        text = "" if default is MISSING else str(default)
+        return partial(_text_or, text), text
+    choices = next((one for one in (hint, *get_args(hint)) if get_origin(one) is Literal), None)
+    if choices is not None:
+        return partial(_one_of, frozenset(get_args(choices))), None
+    return _READS.get(hint, _ANY)
+
+
+def _writing(hint: object, name: str) -> Of:
+    if hint is Decimal:  # to its own decimals
+        return lambda w: format(getattr(w, name), "f")
+    if hint is bool:  # stored only where it is true
+        return lambda w: getattr(w, name) or None
+    return attrgetter(name)
+
+
+class _Keys:
+    """Some keys of a record, prepared once, since every row that is read comes through here.
+
+    Shapes: `alone` are the keys that are read only where they are present, by name, with the place
+    of their field; `always` those that are read in any case; `flat` a target made of neighbouring
+    keys; `steps` what is written.
+    """
+
+    __slots__ = ("_alone", "_always", "_flat", "_steps", "nothing")
+
+    def __init__(
+        self, record: type[Any], names: Sequence[str], form: Form, follows: Mapping[str, Of]
+    ):
+        hints, declared = get_type_hints(record), [*fields(record)]
+        places = {f.name: place for place, f in enumerate(declared)}
+        self.nothing: dict[str, object] = {}
+        self._alone: dict[str, tuple[int, Reads | None, _Record | None]] = {}
+        self._always: list[tuple[str, int, Reads]] = []
+        self._flat: list[tuple[int, _Record]] = []
+        self._steps: list[tuple[str, Of, bool, _Record | None, object]] = []
+        for name in names:
+            key, hint, place = form.names.get(name, name), hints[name], places[name]
+            if hint in _OBJECTS:
+                kind, absent = _OBJECTS[hint]
+                self.nothing[name] = absent
+                if form.flat is None:
+                    inner = _Record(kind, Form())
+                    self._alone[key] = (place, None, inner)
+                else:
+                    inner, key = (
+                        _Record(
+                            kind, Form(names=form.flat, always=(*form.flat,), order=(*form.flat,))
+                        ),
+                        "",
+                    )
+                    self._flat.append((place, inner))
+                self._steps.append((key, attrgetter(name), False, inner, absent))
+                continue
+            by_type, self.nothing[name] = _reading(hint, declared[place].default)
+            reads = form.reads.get(name, by_type)
+            if reads in _NEVER_ABSENT:
+                self._always.append((key, place, reads))
+            else:
+                self._alone[key] = (place, reads, None)
+            always = name in form.always or hint in (str, Usdc, Decimal)
+            of = form.writes.get(name) or _writing(hint, name)
+            self._steps.append((key, of, always, None, None))
+        # Behind the first: a checkpoint has the keys of a payload in their order.
+        self._steps[1:1] = [(key, of, True, None, None) for key, of in follows.items()]
+
+    def reading(self, key: str) -> tuple[str, Reads]:
+        """How a key is read."""
+        return key, self._alone[key][1] or StoredJson.any
+
+    def fill(self, s: StoredJson, values: list[object]) -> None:
+        """Read an object's keys into the values of a record, by field index."""
+        alone, stored = self._alone, s.values
+        for name in stored:
+            if name in alone:
+                place, reads, record = alone[name]
+                if reads is not None:
+                    values[place] = reads(s, name)
+                elif record is not None and stored[name] is not None:
+                    inner = s.sub(name)
+                    if inner.is_object:
+                        values[place] = record.read(inner)
+        for name, place, reads in self._always:
+            values[place] = reads(s, name)
+        for place, record in self._flat:
+            values[place] = record.read(s)
+
+    def add(self, body: object, values: list[Value]) -> list[Value]:
+        """Append the values of a body, key by key; an inner object is an `Object`."""
+        for name, of, always, inner, absent in self._steps:
+            value = of(body)
+            if inner is None:
+                if value is not None or always:
+                    values.append((name, value))
+            elif not name:
+                inner.keys.add(value, values)
+            elif value is not absent and value != absent:
+                values.append((name, Object(inner.keys.add(value, []))))
+        return values
+
+
+class _Record:
+    """One record type in its stored form: both ways."""
+
+    __slots__ = ("_beside", "_block", "_make", "_needed", "_nothing", "keys")
+
+    def __init__(self, record: type[Any], form: Form):
+        names = [f.name for f in fields(record)]
+        own = [name for name in form.order or names if name not in form.beside]
+        self._make, self._block = fast_constructor(record), form.block
+        self.keys = _Keys(record, own, form, form.follows)
+        without_flat = Form(names=form.names, always=form.always)
+        beside = form.beside or form.follows_beside
+        self._beside = (
+            _Keys(record, form.beside, without_flat, form.follows_beside) if beside else None
+        )
+        nothing = self.keys.nothing | (self._beside.nothing if self._beside is not None else {})
+        self._nothing = [nothing[name] for name in names]
+        self._needed = form.needed and self.keys.reading(form.names.get(form.needed, form.needed))
+
+    def read(self, s: StoredJson, around: StoredJson | None = None) -> Any:
+        """The record from its object and from the object around it; None where its needed value is
+        missing.
+        """
+        if self._needed:
+            key, reads = self._needed
+            if reads(s, key) is None:
+                return None
+        values = self._nothing.copy()
+        self.keys.fill(s, values)
+        if self._beside is not None and around is not None:
+            self._beside.fill(around, values)
+        return self._make(*values)
+
+    def parts(self, payload: Payload) -> Sequence[Value]:
+        """The values of a body: its block, and the keys beside it."""
+        values = self.keys.add(payload, [])
+        parts: list[Value] = values if self._block is None else [(self._block, Object(values))]
+        return parts if self._beside is None else self._beside.add(payload, parts)
+
+
+_RECORDS: Final = {kind: _Record(kind, form) for kind, form in FORMS.items()}
+_BLOCKS: Final = {block: _RECORDS[kind] for block, kind in BLOCKS}
+_BY_KIND: Final = {kind: _RECORDS[payload_type] for kind, payload_type in BY_KIND.items()}
+_REPORTED, _NOTED = _RECORDS[Reported], _RECORDS[Noted]
 
 
 def parse_payload(kind: LedgerKind, s: StoredJson) -> Payload:
@@ -243,71 +367,13 @@ def parse_payload(kind: LedgerKind, s: StoredJson) -> Payload:
 
     Errors: none; a block without its needed keys reads as a note.
     """
-    if not _BLOCK_NAMES.isdisjoint(s.values):
-        for block, payload_type in BLOCKS:
+    if not _BLOCKS.keys().isdisjoint(s.values):
+        for block, record in _BLOCKS.items():
             if s.values.get(block) is not None:
-                parsed = _read(payload_type, s.sub(block), s)
-                return _read(Noted, s, s) or Noted() if parsed is None else parsed
+                payload = record.read(s.sub(block), s)
+                return cast(Payload, _NOTED.read(s) if payload is None else payload)
     # A type that its kind alone identifies needs no key.
-    payload: Payload = _BY_KIND.get(kind, _REPORTED).read_record(s, s)
-    return payload
-
-
-def _read(payload_type: type[Payload], s: StoredJson, around: StoredJson) -> Payload | None:
-    """A body from its block and the row around it; None where a needed key is missing."""
-    reader = _READERS[payload_type]
-    for name, reads in reader.needed:
-        if reads is None or reads(s, name) is None:
-            return None
-    return cast(Payload, reader.read_record(s, around))
-
-
-Value: TypeAlias = tuple[str, object]
-"""A key that stands in the row, and its value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Object:
-    """An object inside another, by its values."""
-
-    values: Sequence[Value]
-
-
-class _FieldWriter:
-    """Writes and shows the keys of one record; its accessors are prepared once."""
-
-    __slots__ = ("steps",)
-
-    def __init__(self, keys: Keys):
-        self.steps = tuple(
-            (k.name, k.of, k.always, None, None)
-            if isinstance(k, FieldSpec)
-            else (k.name or "", attrgetter(k.attr), False, _FieldWriter(k.keys), k.absent)
-            for k in keys
-        )
-
-    def add(self, body: object, values: list[Value]) -> list[Value]:
-        """Append the values of a body, key by key; an inner object is an `Object`."""
-        for name, of, always, inner, absent in self.steps:
-            value = of(body)
-            if inner is None:
-                if value is not None or always:
-                    values.append((name, value))
-            elif not name:
-                inner.add(value, values)
-            elif value is not absent and value != absent:
-                values.append((name, Object(inner.add(value, []))))
-        return values
-
-
-_WRITERS: Final = {
-    payload_type: (
-        form.block,
-        _FieldWriter(form.keys),
-        _FieldWriter(form.beside) if form.beside else None,
-    )
-    for payload_type, form in FORMS.items()
-}
+    return cast(Payload, _BY_KIND.get(kind, _REPORTED).read(s))
 
 
 # A payload is written and then shown from the same values: the last one is cached.
@@ -319,13 +385,6 @@ def parts_of(payload: Payload) -> Sequence[Value]:
     global _last
     last_payload, parts = _last
     if last_payload is not payload:
-        parts = _parts(payload)
+        parts = _RECORDS[type(payload)].parts(payload)
         _last = (payload, parts)
     return parts
-
-
-def _parts(payload: Payload) -> Sequence[Value]:
-    block, keys, beside = _WRITERS[type(payload)]
-    values = keys.add(payload, [])
-    parts: list[Value] = values if block is None else [(block, Object(values))]
-    return parts if beside is None else beside.add(payload, parts)

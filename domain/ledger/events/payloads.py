@@ -199,7 +199,7 @@ class ApprovalDecided:
     """The owner decided about a pending action."""
 
     approval_id: str | None
-    status: str
+    status: str = "recorded"
     reason: str | None = None
     target: CallTarget = NOWHERE
     text: str | None = None

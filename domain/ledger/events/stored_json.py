@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, TypeAlias
+from typing import Final
 
 from domain.ledger.events.payloads import Json
 from domain.money import ZERO, Usdc
@@ -106,29 +106,3 @@ class StoredJson:
     def any(self, name: str) -> object:
         """A value of any type, unchecked."""
         return self.values.get(name)
-
-
-Reads: TypeAlias = Callable[[StoredJson, str], object]
-"""How the value under a name is read."""
-
-
-def text_or(default: str) -> Reads:
-    """A text; a missing or empty one is the default."""
-    return lambda s, name: s.text(name) or default
-
-
-CHOICES: Final[set[Reads]] = set()
-"""The readers that `one_of` returned: each looks at its own key alone; an absent key reads as None.
-"""
-
-
-def one_of(*options: str) -> Reads:
-    """One of some texts; anything else reads as None."""
-    allowed = frozenset(options)
-
-    def reads(s: StoredJson, name: str) -> str | None:
-        value = s.values.get(name)
-        return value if isinstance(value, str) and value in allowed else None
-
-    CHOICES.add(reads)
-    return reads

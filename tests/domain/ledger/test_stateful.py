@@ -6,6 +6,7 @@ import itertools
 import json
 from dataclasses import replace
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from domain.ledger.events.event import NewEvent
-from domain.money import ZERO, Usdc
+from domain.money import ZERO, Usdc, total
 from domain.reads.iso_weeks import week_of
-from domain.reads.statement import StatementInput, figures
+from domain.reads.statement import figures
 from domain.rules.action_checks import action_checks, remaining
 from domain.rules.rule import ActionRequest
 from domain.rules.violations import violations, with_violation
@@ -183,14 +184,12 @@ class Life(RuleBasedStateMachine):
                 refold([e for e in events if e.created_at < period.end], all_events=events)
             )
             period = week_of(period.end)
-        weeks = [
-            figures(StatementInput(self.m, period, a, b, ())) for a, b in itertools.pairwise(states)
-        ]
-        life = figures(StatementInput(self.m, period, states[0], self.made.state, ()))
-        for name in ("deposits", "withdrawals", "realized"):
-            assert sum(w[name] or 0 for w in weeks) == life[name]
-        estimated = [w["estimated"] for w in weeks]
-        assert None in estimated or sum(e or 0 for e in estimated) == life["estimated"]
+        weeks = [figures(a, b) for a, b in itertools.pairwise(states)]
+        life = figures(states[0], self.made.state)
+        for path in ("flows.deposits", "flows.withdrawals", "result.realized"):
+            assert total(map(attrgetter(path), weeks)) == attrgetter(path)(life)
+        estimated = [week.result.estimated for week in weeks]
+        assert None in estimated or total(e for e in estimated if e) == life.result.estimated
 
 
 TestLife = Life.TestCase
