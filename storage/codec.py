@@ -11,14 +11,26 @@ from enum import Enum
 from functools import cache
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import Any, Final, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Generic,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from domain.money import Usdc
 from storage.cursors import keys_of
 from storage.sql import Row, Sql, canonical, columns, first, micros, moment
 
 T = TypeVar("T")
-Way = Callable[[Any], Any]
+Stored: TypeAlias = Any
+"""A value, or what is stored of it: JSON, or what a column holds."""
+Way = Callable[[Stored], Stored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +40,11 @@ class Codec:
     to: Way | None = None
     back: Way | None = None
 
-    def dump(self, value: Any) -> Any:
+    def dump(self, value: Stored) -> Stored:
         """The stored form of a value."""
         return value if self.to is None else self.to(value)
 
-    def load(self, stored: Any) -> Any:
+    def load(self, stored: Stored) -> Stored:
         """The value behind a stored form."""
         return stored if self.back is None else self.back(stored)
 
@@ -71,12 +83,12 @@ _SCALARS: Final[Mapping[object, Codec]] = {
 }
 
 
-def _hints(record: Any) -> Mapping[str, Any]:
+def _hints(record: Stored) -> Mapping[str, object]:
     hints = get_type_hints(record)
     return {field.name: hints[field.name] for field in fields(record)}
 
 
-hints_of: Final[Callable[[Any], Mapping[str, Any]]] = cache(_hints)
+hints_of: Final[Callable[[object], Mapping[str, object]]] = cache(_hints)
 """The types of a record's fields, by name."""
 
 
@@ -92,7 +104,7 @@ class Codecs:
         self._lists = frozenset(lists)
         self._of: dict[object, Codec] = {datetime: at, **_SCALARS, **special}
 
-    def of(self, kind: Any) -> Codec:
+    def of(self, kind: object) -> Codec:
         """The codec of a type."""
         codec = self._of.get(kind)
         if codec is None:
@@ -104,7 +116,7 @@ class Codecs:
         self._of[kind] = codec
         return codec
 
-    def _made(self, kind: Any) -> Codec:
+    def _made(self, kind: Stored) -> Codec:
         origin, args = get_origin(kind), get_args(kind)
         if origin in (Union, UnionType):
             inner = [arg for arg in args if arg is not NoneType]
@@ -121,7 +133,7 @@ class Codecs:
 
     def record(
         self,
-        kind: Any,
+        kind: Stored,
         names: Iterable[str] | Mapping[str, str] = (),
         *,
         empty: object = None,
@@ -153,7 +165,7 @@ class Fields:
         self,
         names: Mapping[str, str],
         record: type,
-        codec: Callable[[Any], Codec],
+        codec: Callable[[object], Codec],
         special: Mapping[str, Codec] = {},
     ):
         self.names = names
@@ -224,7 +236,7 @@ class Table(Generic[T]):
             row["body"] = canonical(self._body.dump(record))
         return row | more
 
-    def body(self, record: T) -> dict[str, Any]:
+    def body(self, record: T) -> dict[str, Stored]:
         """The body of a record's row."""
         return self._body.dump(record) if self._body is not None else {}
 
@@ -260,7 +272,7 @@ class Table(Generic[T]):
         sql.run(self.insert, **self.row(record, **more))
 
 
-def _column(kind: Any, codecs: Codecs) -> Codec:
+def _column(kind: object, codecs: Codecs) -> Codec:
     """The codec of a column: what is neither a number nor a text is JSON."""
     if kind is bool:
         return Codec(int, bool)

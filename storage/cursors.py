@@ -14,7 +14,7 @@ _FORM: Final = re.compile(r"[A-Za-z0-9_-]{1,512}")
 _INT64: Final = 2**63 - 1
 
 
-def cursor_of(*keys: Any) -> str:
+def cursor_of(*keys: int | str) -> str:
     """The cursor that continues after a row with these sort keys."""
     return (
         base64.urlsafe_b64encode(json.dumps(keys, separators=(",", ":")).encode())
@@ -46,7 +46,7 @@ def not_a_cursor() -> Refused:
     return invalid("cursor", "not a cursor of this list")
 
 
-def _fits(keys: list[Any], kinds: Sequence[type]) -> bool:
+def _fits(keys: list[object], kinds: Sequence[type]) -> bool:
     if len(keys) != len(kinds) or any(type(k) is not t for k, t in zip(keys, kinds, strict=True)):
         return False
-    return all(abs(k) <= _INT64 if isinstance(k, int) else k.isprintable() for k in keys)
+    return all(abs(k) <= _INT64 if isinstance(k, int) else str(k).isprintable() for k in keys)

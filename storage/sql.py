@@ -204,7 +204,21 @@ class PrefetchMiss(Exception):
     """A handler asks for more than it said it would: it runs in a transaction of its own."""
 
 
-class SingleQuery:
+class ReadOnlySql:
+    """A connection that only reads."""
+
+    dialect, locks = "postgresql", ""
+
+    def run(self, text: str, /, **values: object) -> int:
+        """Refuse the write. Errors: `PrefetchMiss`."""
+        raise PrefetchMiss(text)
+
+    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
+        """Refuse the writes. Errors: `PrefetchMiss`."""
+        raise PrefetchMiss(text)
+
+
+class SingleQuery(ReadOnlySql):
     """One query and no more: without a transaction a second one would see another moment."""
 
     def __init__(self, sql: Sql):
@@ -217,14 +231,6 @@ class SingleQuery:
             raise PrefetchMiss(text)
         self._has_run = True
         return self._sql.rows(text, **values)
-
-    def run(self, text: str, /, **values: object) -> int:
-        """Refuse the write: this connection only reads. Errors: `PrefetchMiss`."""
-        raise PrefetchMiss(text)
-
-    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Refuse the writes: this connection only reads. Errors: `PrefetchMiss`."""
-        raise PrefetchMiss(text)
 
 
 def micros(at: datetime) -> int:
@@ -248,7 +254,7 @@ def maybe_moment(stored: int | None) -> datetime | None:
     return None if stored is None else moment(stored)
 
 
-def canonical(value: Any) -> str:
+def canonical(value: object) -> str:
     """JSON in ASCII with sorted keys and no spaces: one text for one value, and bytes for any
     string.
     """

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_Put = Callable[[Any, Any], None]
+_Put = Callable[[object, object], None]
 _Get = Callable[[Any], Sequence[Any]]
 _NEW = object.__new__
 
@@ -42,7 +42,7 @@ def _slots(kind: type[Any]) -> tuple[Callable[..., Any], _Get, Mapping[str, _Put
     return fast_constructor(kind), attrgetter(*names), puts
 
 
-def fast_replace(record: T, /, **values: Any) -> T:
+def fast_replace(record: T, /, **values: object) -> T:
     """`dataclasses.replace` in 0.4 of its time, for records that are folded row by row.
 
     Shapes: a dataclass with slots, of two fields or more, that computes nothing when it is made.

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
-_Waiting: TypeAlias = tuple[Callable[[], Any], asyncio.Future[Any]]
+_Waiting: TypeAlias = tuple[Callable[[], object], asyncio.Future[Any]]
 
 
 class BlockingWorker:

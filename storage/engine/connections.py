@@ -48,11 +48,13 @@ class ConnectionUse:
     reads: bool = False
 
     @asynccontextmanager
-    async def transaction(self, **kind: Any) -> AsyncIterator[None]:
+    async def transaction(
+        self, *, isolation: str | None = None, readonly: bool = False
+    ) -> AsyncIterator[None]:
         """A transaction, committed at the end. Where its time is over in the middle, nothing more
         is asked: a server that is silent keeps a rollback waiting past every limit.
         """
-        transaction = self.connection.transaction(**kind)
+        transaction = self.connection.transaction(isolation=isolation, readonly=readonly)
         await transaction.start()
         try:
             yield

@@ -26,9 +26,9 @@ def ignore_batch(_: int) -> None:
 class Job:
     """A handler that waits for its transaction."""
 
-    work: Callable[[UnitOfWork], Any]
+    work: Callable[[UnitOfWork], object]
     future: asyncio.Future[Any]
-    result: Any = None
+    result: object = None
     error: BaseException | None = None
 
     def settle(self) -> None:

@@ -52,7 +52,7 @@ SELECT pg_advisory_xact_lock({0x77616C6C}, k) FROM (
   SELECT DISTINCT hashtext(id) AS k FROM unnest($1::text[]) AS q(id) ORDER BY k
 ) locks"""
 
-RunAlone = Callable[[Callable[[UnitOfWork], Any]], Awaitable[Any]]
+RunAlone = Callable[[Callable[[UnitOfWork], object]], Awaitable[object]]
 
 
 @dataclass(slots=True, eq=False)

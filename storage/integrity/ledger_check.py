@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import json
 from asyncio import sleep
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from domain.ledger.events.event import Event
 from domain.ledger.events.event_kinds import Reporter
@@ -187,9 +187,7 @@ def verify_export(lines: Iterable[str]) -> VerificationReport:
     return report
 
 
-def _line(
-    row: Mapping[str, Any], walk: LedgerWalk | None, report: VerificationReport
-) -> LedgerWalk | None:
+def _line(row: Row, walk: LedgerWalk | None, report: VerificationReport) -> LedgerWalk | None:
     head = row.get("head")
     public_id = str((head or row)["public_id"])
     if walk is None or walk.public_id != public_id:

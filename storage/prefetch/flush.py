@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -128,7 +128,7 @@ class BufferedSql(PrefetchedSql):
         self._write = write
         self._start = write.head, len(write.rows), write.closed
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Keep a row to be written. Errors: `PrefetchMiss` for any other statement."""
         write = self._write
         if values.get("public_id", write.public_id) != write.public_id:

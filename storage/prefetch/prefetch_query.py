@@ -30,7 +30,7 @@ from storage.repositories import (
 )
 from storage.repositories import ledger_queries as ledger
 from storage.repositories.state_cache import StateCache
-from storage.sql import PrefetchMiss, Row, micros, named, numbered
+from storage.sql import PrefetchMiss, ReadOnlySql, Row, micros, named, numbered
 
 Query: TypeAlias = tuple[Any, ...]
 """A statement's text, and its values in the order in which it names them."""
@@ -132,25 +132,15 @@ def rows_by_query(queries: Sequence[Query], records: Iterable[tuple[int, int, st
     return rows
 
 
-class PrefetchedSql:
+class PrefetchedSql(ReadOnlySql):
     """The queries of a handler, as they were answered beforehand; nothing is written."""
-
-    dialect, locks = "postgresql", ""
 
     def __init__(self, prefetched: QueryRows):
         self.prefetched = prefetched
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Look a query up. Errors: `PrefetchMiss`."""
         rows = self.prefetched.get(query(text, values))
         if rows is None:
             raise PrefetchMiss(text)
         return rows
-
-    def run(self, text: str, /, **values: Any) -> int:
-        """Refuse the write. Errors: `PrefetchMiss`."""
-        raise PrefetchMiss(text)
-
-    def run_all(self, text: str, rows: Sequence[Row], /) -> None:
-        """Refuse the writes. Errors: `PrefetchMiss`."""
-        raise PrefetchMiss(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from storage.sql import Row, Sql
 
@@ -18,11 +18,11 @@ class WriteCounter:
         self._sql, self.bytes = sql, 0
         self.dialect, self.locks = sql.dialect, sql.locks
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Run a query."""
         return self._sql.rows(text, **values)
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Run a statement."""
         touched = self._sql.run(text, **values)
         if touched:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from storage.repositories.ledger_queries import CHECK, INSERT, MOVE_HEAD
 from storage.sql import Row, Sql
@@ -26,13 +26,13 @@ class BufferedWrites:
         self._sql, self.dialect, self.locks = sql, sql.dialect, sql.locks
         self._waiting: dict[str, dict[object, Row]] = {}
 
-    def rows(self, text: str, /, **values: Any) -> Sequence[Row]:
+    def rows(self, text: str, /, **values: object) -> Sequence[Row]:
         """Run a query."""
         if _LEDGERS in text:
             self.flush()
         return self._sql.rows(text, **values)
 
-    def run(self, text: str, /, **values: Any) -> int:
+    def run(self, text: str, /, **values: object) -> int:
         """Run a statement, or let it wait."""
         if text not in _WAITS:
             if _LEDGERS in text:

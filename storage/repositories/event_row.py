@@ -131,7 +131,7 @@ def _is_canonical(plain: bytes) -> bool:
     return plain.isascii() and _DELETE not in plain
 
 
-def _stored(text: str) -> Any:
+def _stored(text: str) -> object:
     """Parse a payload's stored text; text that is no JSON, which no payload writes, is returned
     bare.
     """

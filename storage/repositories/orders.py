@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
@@ -223,7 +223,7 @@ class OrderRepository(Repository):
         return self._some(f"{where} ORDER BY created_at, order_id", who=owner_id)
 
     def of_book(
-        self, owner_id: str, book: str, before: Sequence[Any] | None, limit: int
+        self, owner_id: str, book: str, before: Sequence[int | str] | None, limit: int
     ) -> list[tuple[int, Order]]:
         """Orders of a paper book with the time that they sort by, newest first.
 
@@ -233,7 +233,7 @@ class OrderRepository(Repository):
         return self._newest(whose, before, limit, book=book, who=owner_id)
 
     def live_of(
-        self, owner_id: str, before: Sequence[Any] | None, limit: int
+        self, owner_id: str, before: Sequence[int | str] | None, limit: int
     ) -> list[tuple[int, Order]]:
         """A person's live orders and those of his agents, whatever became of them, in the same
         form.
@@ -241,7 +241,7 @@ class OrderRepository(Repository):
         return self._newest("owner_id = :who AND mode = 'live'", before, limit, who=owner_id)
 
     def _newest(
-        self, whose: str, before: Sequence[Any] | None, limit: int, **values: object
+        self, whose: str, before: Sequence[int | str] | None, limit: int, **values: object
     ) -> list[tuple[int, Order]]:
         where = (
             f"{whose} AND (created_at < :at OR (created_at = :at AND order_id < :id)) "

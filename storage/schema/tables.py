@@ -44,10 +44,7 @@ Table(
     Column("turn", BigInteger, nullable=False, server_default=text("0"), info=ON_POSTGRES),
     Index("mandates_owner", "owner_id", "created_at", "public_id"),
     Index("mandates_agent", "agent_id", "created_at", "public_id"),
-    Index(
-        "mandates_offered", "agent_id", "created_at", "public_id",
-        sqlite_where=text("accepted_at IS NULL"), postgresql_where=text("accepted_at IS NULL"),
-    ),
+    Index("mandates_offered", "agent_id", "created_at", "public_id", **where("accepted_at IS NULL")),
     Index("mandates_open", "open_board", "created_at", "public_id"),
     Index("mandates_refresh", "refreshed_at"),
     UniqueConstraint("chain_id", "vault_lower", name="one_mandate_a_vault"),
@@ -67,20 +64,13 @@ Table(
     # A statement's rows are those that happened in its week, whenever they were read.
     Index("ledger_occurred", "public_id", "occurred_at", "seq"),
     Index("ledger_positions", "position", unique=True, info=ON_POSTGRES),
-    Index(
-        "one_partner_a_row", "public_id", "pairs_with", unique=True,
-        sqlite_where=text("pairs_with IS NOT NULL"), postgresql_where=text("pairs_with IS NOT NULL"),
-    ),
-    Index(
-        "ledger_blocks", "chain_id", "block_number",
-        sqlite_where=text("block_number IS NOT NULL"), postgresql_where=text("block_number IS NOT NULL"),
-    ),
+    Index("one_partner_a_row", "public_id", "pairs_with", unique=True, **where("pairs_with IS NOT NULL")),
+    Index("ledger_blocks", "chain_id", "block_number", **where("block_number IS NOT NULL")),
     # What happened in a week before that in which it was stored: a statement looks for it.
-    Index("ledger_late", "public_id", "occurred_at", sqlite_where=text(_LATE), postgresql_where=text(_LATE)),
+    Index("ledger_late", "public_id", "occurred_at", **where(_LATE)),
     Index(
         "one_row_a_log", "public_id", "tx_hash", "log_index", unique=True,
-        sqlite_where=text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
-        postgresql_where=text("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
+        **where("log_index IS NOT NULL AND tx_hash IS NOT NULL AND reported_by = 'chain'"),
     ),
 )  # fmt: skip
 Table(

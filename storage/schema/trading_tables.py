@@ -13,7 +13,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    text,
 )
 
 from storage.schema.columns import BIG, may, metadata, need, where
@@ -46,7 +45,7 @@ Table(
     UniqueConstraint("network", "wallet_lower", "nonce", name="one_approval_a_nonce"),
     Index(
         "one_approval_an_agent", "agent_lower", unique=True,
-        sqlite_where=text(_SOMEBODY), postgresql_where=text(_SOMEBODY),
+        **where(_SOMEBODY),
     ),
     Index("venue_agent_keys_link", "link_id", "kind", "requested_at"),
 )  # fmt: skip

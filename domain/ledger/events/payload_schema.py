@@ -184,7 +184,7 @@ BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
 }
 
 # How a value of a type is read, and what an absent one reads as.
-_READS: Final[Mapping[Any, tuple[Reads, object]]] = {
+_READS: Final[Mapping[object, tuple[Reads, object]]] = {
     str | None: (StoredJson.text, None),
     int | None: (StoredJson.number, None),
     bool: (StoredJson.flag, False),
@@ -195,7 +195,7 @@ _READS: Final[Mapping[Any, tuple[Reads, object]]] = {
     Decimal: (StoredJson.figure, None),
 }
 _ANY: Final[tuple[Reads, object]] = (StoredJson.any, None)
-_OBJECTS: Final[Mapping[Any, tuple[type[Any], object]]] = {
+_OBJECTS: Final[Mapping[object, tuple[type, object]]] = {
     CallTarget: (CallTarget, NOWHERE),
     LotLabel | None: (LotLabel, None),
 }
@@ -241,9 +241,7 @@ class _Keys:
 
     __slots__ = ("_alone", "_always", "_flat", "_steps", "nothing")
 
-    def __init__(
-        self, record: type[Any], names: Sequence[str], form: Form, follows: Mapping[str, Of]
-    ):
+    def __init__(self, record: type, names: Sequence[str], form: Form, follows: Mapping[str, Of]):
         hints, declared = get_type_hints(record), [*fields(record)]
         places = {f.name: place for place, f in enumerate(declared)}
         self.nothing: dict[str, object] = {}
@@ -321,10 +319,11 @@ class _Record:
 
     __slots__ = ("_beside", "_block", "_make", "_needed", "_nothing", "keys")
 
-    def __init__(self, record: type[Any], form: Form):
+    def __init__(self, record: type, form: Form):
         names = [f.name for f in fields(record)]
         own = [name for name in form.order or names if name not in form.beside]
-        self._make, self._block = fast_constructor(record), form.block
+        self._block = form.block
+        self._make: Callable[..., object] = fast_constructor(record)
         self.keys = _Keys(record, own, form, form.follows)
         without_flat = Form(names=form.names, always=form.always)
         beside = form.beside or form.follows_beside

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from domain.ledger.events.event_kinds import LedgerKind
 from domain.money import ZERO, Usdc
@@ -227,7 +227,7 @@ class AgentStatement:
     next_at: str | None = None
     fee_kind: str | None = None
     resource: str | None = None
-    preview: Any = None
+    preview: object = None
     notional: bool = False
     ordered: bool = False
 

@@ -63,15 +63,10 @@ def movement_of(payload: Payload | None, amount: int) -> Movement:
             return Movement(spent=payload.spent.micros, received=payload.received.micros)
         case Unwound():
             return Movement(received=payload.received.micros)
-        case Stopped() | Settled() | Control() | Marked() | LogReversed() | ClaimEnded():
+        case None | Stopped() | Settled() | Control() | Marked() | LogReversed() | ClaimEnded():
             return STILL
         case (
-            VenueFilled()
-            | TermsSigned()
-            | ApprovalDecided()
-            | AgentStatement()
-            | RefusedAttempt()
-            | None
+            VenueFilled() | TermsSigned() | ApprovalDecided() | AgentStatement() | RefusedAttempt()
         ):
             return STILL
         case unhandled:  # the type checker names a payload type that is missing here

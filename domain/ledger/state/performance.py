@@ -5,7 +5,7 @@ claims and the venue's fills beside the measured figures.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Final
 
@@ -86,16 +86,9 @@ def fold_days(
         elif isinstance(event.content.body, VenueFilled):
             record, more = _filled(record, event)
         elif counts(event):
-            is_correction = (
-                isinstance(event.content.body, LogReversed) or event.content.restates is not None
-            )
-            since = (
-                ALL_DAYS
-                if is_correction
-                else min(day, since or day)
-                if since != ALL_DAYS
-                else since
-            )
+            is_reversal = isinstance(event.content.body, LogReversed)
+            is_correction = is_reversal or event.content.restates is not None
+            since = ALL_DAYS if is_correction or since == ALL_DAYS else min(day, since or day)
         if more is not None:
             added[day] = added.get(day, Beside()).plus(more)
     return replace(record, seq=events[-1].seq if events else record.seq), added, since
@@ -169,17 +162,10 @@ def full_days(parts: Iterable[DayParts], *, measured: bool = True) -> tuple[Roll
                 deposited=before.deposited,
             )
         before = figures
-        beside = part.beside
-        days.append(
-            RolledDay(
-                **{name: getattr(figures, name) for name in _FIGURES},
-                claimed_trades=beside.claimed_trades,
-                claimed_net=beside.claimed_net,
-                claimed_fees=beside.claimed_fees,
-                venue=beside.venue,
-            )
-        )
+        values = [(name, getattr(figures, name)) for name in _FIGURES]
+        values += [(name, getattr(part.beside, name)) for name in _BESIDE]
+        days.append(RolledDay(**dict(values)))
     return tuple(days)
 
 
-_FIGURES: Final = tuple(asdict(DayTotals(day="")))
+_FIGURES, _BESIDE = ([f.name for f in fields(kind)] for kind in (DayTotals, Beside))
