@@ -132,11 +132,7 @@ class Codecs:
         return self.record(kind) if is_dataclass(kind) else PLAIN
 
     def record(
-        self,
-        kind: Stored,
-        names: Iterable[str] | Mapping[str, str] = (),
-        *,
-        empty: object = None,
+        self, kind: Stored, names: Iterable[str] | Mapping[str, str] = (), *, empty: object = None
     ) -> Codec:
         """Take a codec for a record: of its fields, or of some by their stored names, in order. Of
         a sparse one, with an `empty` example, only what differs from that is stored.

@@ -257,11 +257,7 @@ class WriteBatcher:
         batch.ran = True
 
     def _run_job(
-        self,
-        batch: _WriteBatch,
-        job: _WriteJob,
-        prefetched: QueryRows,
-        write: MandateWrite | None,
+        self, batch: _WriteBatch, job: _WriteJob, prefetched: QueryRows, write: MandateWrite | None
     ) -> None:
         # Of a mandate that is not there nothing is written: its handler says so itself.
         sql = BufferedSql(prefetched, write) if write else PrefetchedSql(prefetched)

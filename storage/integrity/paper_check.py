@@ -22,14 +22,7 @@ from storage.repositories.paper_books import (
     SNAPSHOT,
 )
 from storage.repositories.paper_checkpoints import CHECKPOINTS, faults_of
-from storage.repositories.paper_codec import (
-    BOOKS,
-    MODEL,
-    SNAPSHOTS,
-    entry_of,
-    paper_hash,
-    take_of,
-)
+from storage.repositories.paper_codec import BOOKS, MODEL, SNAPSHOTS, entry_of, paper_hash, take_of
 from storage.sql import Row
 
 

@@ -186,11 +186,7 @@ class ReservationRepository(Repository):
         self._sql.run(_GIVE_BACK, mandate=public_id, hash=action_hash, tx=tx_hash)
 
     def end(
-        self,
-        public_id: str,
-        action_hash: str,
-        outcome: Literal["landed", "reverted"],
-        tx_hash: str,
+        self, public_id: str, action_hash: str, outcome: Literal["landed", "reverted"], tx_hash: str
     ) -> None:
         """Note what became of it; it counts no more."""
         self._sql.run(_END, outcome=outcome, tx=tx_hash, mandate=public_id, hash=action_hash)

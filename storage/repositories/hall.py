@@ -192,12 +192,7 @@ class HallRepository(Repository):
         return _agent(row) if row else None
 
     def page(
-        self,
-        sort: str,
-        *,
-        after: str | None,
-        limit: int,
-        accepting: bool = False,
+        self, sort: str, *, after: str | None, limit: int, accepting: bool = False
     ) -> list[HallAgent]:
         """Ranked agents, then the others, each by one fact of `SORTS`: best first, unknown last,
         ties by agent id.

@@ -58,12 +58,7 @@ class IdempotencyRepository(Repository):
         self._made: dict[tuple[str, str], Row] = {}  # claims that are no rows yet
 
     def acquire(
-        self,
-        scope: str,
-        key: str,
-        request_hash: str,
-        now: datetime,
-        until: datetime | None = None,
+        self, scope: str, key: str, request_hash: str, now: datetime, until: datetime | None = None
     ) -> IdempotencyRecord:
         """Claim a key, or find who did; two racing callers meet at the unique key, never at
         both.

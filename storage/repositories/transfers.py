@@ -9,16 +9,7 @@ from typing import Final
 
 from domain.agents.transfers import REF_CONFIRMED, Delta, StoredTransfer
 from storage.codec import Codec, Table
-from storage.sql import (
-    Repository,
-    Row,
-    columns,
-    in_turns,
-    micros,
-    moment,
-    number,
-    tokens,
-)
+from storage.sql import Repository, Row, columns, in_turns, micros, moment, number, tokens
 
 # Every place of every agent: the kept sum beside that of its append-only rows.
 BOTH_SUMS: Final = (

@@ -16,16 +16,7 @@ from domain.trading.venue_account import (
 )
 from domain.trading.venue_values import Network
 from storage.codec import Table
-from storage.sql import (
-    Repository,
-    canonical,
-    columns,
-    first,
-    maybe_micros,
-    micros,
-    moment,
-    number,
-)
+from storage.sql import Repository, canonical, columns, first, maybe_micros, micros, moment, number
 
 _LINKS: Final = Table("venue_links", Link, more=("wallet_lower",))
 _ADD_LINK: Final = f"{_LINKS.insert} ON CONFLICT DO NOTHING"

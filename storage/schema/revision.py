@@ -21,10 +21,7 @@ _PLAIN: Final = re.compile(
 UNNAMED: Final = "of WALLET_DATABASE_URL"
 NO_ADDRESS: Final = "its address is none of a PostgreSQL database"
 FOREIGN: Final = "it holds tables of something else, or only a part of this service's"
-_REFUSED: Final = {
-    "28": "it lets this user not in",
-    "3D": "it has no database of this name",
-}
+_REFUSED: Final = {"28": "it lets this user not in", "3D": "it has no database of this name"}
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _OURS: Final = "mandates"
 _REVISIONS: Final = Path(__file__).parents[1] / "migrations" / "versions"

@@ -77,12 +77,7 @@ def buy(amount: str = "1", *, tx_hash: str | None = None, **payload: Any) -> New
 
 
 def executed(
-    spent: str = "1",
-    *,
-    tx_hash: str = TX,
-    log_index: int = 0,
-    block: int = 10,
-    at: datetime = NOW,
+    spent: str = "1", *, tx_hash: str = TX, log_index: int = 0, block: int = 10, at: datetime = NOW
 ) -> NewEvent:
     """An executed call, as the chain tells of it."""
     told = {

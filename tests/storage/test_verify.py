@@ -225,8 +225,7 @@ async def test_a_backup_ends_while_sixteen_go_on_writing(sqlite_url: str, tmp_pa
     try:
         await _filled(store)
         await m.run_sql(
-            store,
-            "INSERT INTO switches VALUES ('ballast', hex(zeroblob(32000000)), 0, 'a test')",
+            store, "INSERT INTO switches VALUES ('ballast', hex(zeroblob(32000000)), 0, 'a test')"
         )
         async with anyio.create_task_group() as group:
             for name in range(16):
