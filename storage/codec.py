@@ -117,7 +117,8 @@ class Codecs:
         return codec
 
     def _made(self, kind: Stored) -> Codec:
-        origin, args = get_origin(kind), get_args(kind)
+        origin: object = get_origin(kind)
+        args = get_args(kind)
         if origin in (Union, UnionType):
             inner = [arg for arg in args if arg is not NoneType]
             return self.of(inner[0]).optional() if len(inner) == 1 else PLAIN
