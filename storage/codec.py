@@ -117,20 +117,20 @@ class Codecs:
         return codec
 
     def _made(self, kind: Stored) -> Codec:
-        origin: object = get_origin(kind)
+        base: Stored = get_origin(kind) or kind
         args = get_args(kind)
-        if origin in (Union, UnionType):
+        if base in (Union, UnionType):
             inner = [arg for arg in args if arg is not NoneType]
             return self.of(inner[0]).optional() if len(inner) == 1 else PLAIN
-        if origin is tuple:
+        if base is tuple:
             return self.of(args[0]).in_tuple() if args[-1] is Ellipsis else LISTED
-        if not isinstance(origin or kind, type):
+        if not isinstance(base, type):
             return PLAIN
-        if issubclass(origin or kind, Mapping):
+        if issubclass(base, Mapping):
             return self.of(args[1]).in_mapping()
-        if issubclass(kind, Enum):
-            return Codec(attrgetter("value"), kind)
-        return self.record(kind) if is_dataclass(kind) else PLAIN
+        if issubclass(base, Enum):
+            return Codec(attrgetter("value"), base)
+        return self.record(base) if is_dataclass(base) else PLAIN
 
     def record(
         self, kind: Stored, names: Iterable[str] | Mapping[str, str] = (), *, empty: object = None
