@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from aiohttp import ClientSession, DummyCookieJar
+from aiohttp import ClientSession
 
-from app import screens, session_guard
-from http_shim.application import build
-from http_shim.http_server import listen
-from tests.app.site import Browser, Page
+from app import session_guard
+from tests.app.site import Browser, Page, served
 from tests.tools.trading.conftest import Desk, Person, a_desk, order_key
 from tests.tools.trading.orders import Trader, allow
-from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed
 from tools.model.operation import Caller, Deps
 
@@ -52,15 +49,8 @@ class TradingSite:
 @asynccontextmanager
 async def a_trading_site(url: str, **more: Any) -> AsyncIterator[TradingSite]:
     """Serve the catalogue and the screens over a desk; its switches may be changed meanwhile."""
-    async with a_desk(url, **more) as desk:
-        pages = screens.routes(desk.deps, OPERATIONS)
-        runner = await listen(build(desk.deps, OPERATIONS, screens=pages), "127.0.0.1", 0)
-        base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        try:
-            async with ClientSession(cookie_jar=DummyCookieJar()) as http:
-                yield TradingSite(base, desk, desk.deps, http)
-        finally:
-            await runner.cleanup()
+    async with a_desk(url, **more) as desk, served(desk.deps) as (base, http):
+        yield TradingSite(base, desk, desk.deps, http)
 
 
 async def switched(site: TradingSite, **values: bool) -> None:

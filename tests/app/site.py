@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -14,8 +14,9 @@ from app import screens, session_guard
 from devtools.local_wallet import LocalWallet
 from http_shim.application import build
 from http_shim.http_server import listen
-from tests.world import World
+from tests.world import Mandated, World
 from tools.catalogue import OPERATIONS
+from tools.model.operation import Caller, Deps
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 TYPED = {"Sec-Fetch-Site": "none", "Accept": "text/html,application/xhtml+xml"}
@@ -179,15 +180,31 @@ class Site:
         assert session_guard.LOCAL_COOKIE in browser.cookies
         return browser
 
+    async def somebody(self) -> tuple[Caller, LocalWallet, Browser]:
+        """An owner, who is signed in."""
+        owner, wallet = await self.world.owner()
+        return owner, wallet, await self.signed_in(wallet)
+
+    async def of(self, made: Awaitable[Mandated]) -> tuple[Mandated, Browser, str]:
+        """A mandate, its owner's browser, and where its pages begin."""
+        m = await made
+        return m, await self.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+
+
+@asynccontextmanager
+async def served(deps: Deps) -> AsyncIterator[tuple[str, ClientSession]]:
+    """The catalogue and the screens on a port: its address, and a client without cookies."""
+    pages = screens.routes(deps, OPERATIONS)
+    runner = await listen(build(deps, OPERATIONS, screens=pages), "127.0.0.1", 0)
+    try:
+        async with ClientSession(cookie_jar=DummyCookieJar()) as http:
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}", http
+    finally:
+        await runner.cleanup()
+
 
 @asynccontextmanager
 async def a_site(world: World) -> AsyncIterator[Site]:
-    """Serve the catalogue and the screens over a world."""
-    pages = screens.routes(world.deps, OPERATIONS)
-    runner = await listen(build(world.deps, OPERATIONS, screens=pages), "127.0.0.1", 0)
-    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        async with ClientSession(cookie_jar=DummyCookieJar()) as http:
-            yield Site(base, world, http)
-    finally:
-        await runner.cleanup()
+    """Serve a world."""
+    async with served(world.deps) as (base, http):
+        yield Site(base, world, http)

@@ -29,37 +29,30 @@ def all_say_paper(page: Page, *outside: str) -> None:
             assert dd.text.strip().startswith("Paper") or dd.text.strip() in outside, dd.text
 
 
-async def test_books_are_listed_with_their_number_and_the_word_on_every_figure(
+async def test_books_are_listed_and_shown_with_the_word_on_every_figure(
     site: TradingSite,
 ) -> None:
     p = await site.desk.person()
     browser = await site.signed_in(p)
-    empty = await browser.get("/app/books")
-    assert "You have opened no paper book yet." in empty.said
+    assert "You have opened no paper book yet." in (await browser.get("/app/books")).said
     for name in ("First", "<i>Second</i>"):
         made = await browser.submit("/app/books", "/app/books", name=name, start_usdc="1000")
         assert made.status == 303, made.said
-    await paper(site.desk, p, notional_usdc="20")
+    at = made.headers["Location"]
+    await paper(site.desk, p, notional_usdc="20", book=at.rpartition("/")[2])
     page = await browser.get("/app/books")
     assert [a.text for a in page.all("a", aria_current="page")] == ["Orders", "Paper books"]
     assert "Books opened2" in page.said.replace("Books opened 2", "Books opened2")
     assert "<i>Second</i>" not in page.source
     all_say_paper(page, "2")
-
-
-async def test_one_book_shows_fills_positions_and_worth_as_paper(site: TradingSite) -> None:
-    p = await site.desk.person()
-    await paper(site.desk, p, notional_usdc="20")
-    book = (await site.desk.ok("own_paper_books", p.caller))["books"][0]["book"]
-    browser = await site.signed_in(p)
-    page = await browser.get(f"/app/books/{book}")
+    page = await browser.get(at)
     assert page.status == 200
     assert "Results since its first trade" in page.said
     assert "never more than 50% of what each price shows" in page.said
     assert "BTC long Paper" in page.said
     all_say_paper(page)
     other = await site.signed_in(await site.desk.person())
-    assert (await other.get(f"/app/books/{book}")).status == 404
+    assert (await other.get(at)).status == 404
 
 
 async def test_a_book_that_is_refused_keeps_what_was_typed(site: TradingSite) -> None:

@@ -33,7 +33,7 @@ async def test_pages_refusals_redirects_text_and_304_carry_the_headers_of_the_sc
     site: Site,
 ) -> None:
     browser = site.browser()
-    front = await browser.get("/app")
+    front = await browser.get("/app", Accept_Encoding="gzip, br")
     for page in (
         front,
         await browser.get("/app/front.txt"),
@@ -44,11 +44,7 @@ async def test_pages_refusals_redirects_text_and_304_carry_the_headers_of_the_sc
         await browser.post("/app/session", {}, Sec_Fetch_Site="cross-site"),
     ):
         assert held(page) == LITERALLY, page.status
-
-
-async def test_html_is_never_compressed_beside_a_token(site: Site) -> None:
-    page = await site.browser().get("/app", Accept_Encoding="gzip, br")
-    assert "Content-Encoding" not in page.headers
+        assert "Content-Encoding" not in page.headers  # beside a token, never
 
 
 async def test_static_files_of_this_build_last_a_year_and_others_are_not_here(site: Site) -> None:
@@ -89,11 +85,3 @@ async def test_a_page_that_shows_nothing_new_answers_304_and_one_that_does_answe
     browser.cookies["theme"] = "dark"
     other = await browser.get("/app/sign-in", If_None_Match=first.headers["ETag"])
     assert (other.status, other.one("html").attributes["data-theme"]) == (200, "dark")
-
-
-async def test_the_trade_door_under_the_same_prefix_answers_for_itself(site: Site) -> None:
-    browser = site.browser()
-    lost = await browser.get("/app/trade/no-such-route")
-    assert (lost.status, lost.headers["Content-Type"].split(";")[0]) == (404, "application/json")
-    wrong = await browser.get("/app/trade/order")
-    assert wrong.status == 405

@@ -16,8 +16,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_an_old_session_reads_on_while_the_database_takes_no_write(site: Site) -> None:
-    m = await working(site.world)
-    browser = await site.signed_in(m.owner_wallet)
+    m, browser, _ = await site.of(working(site.world))
     site.world.clock.forward(hours=7)  # more than half over: to be prolonged
     path = site.world.store.url.removeprefix("sqlite:///")
     store = site.world.store

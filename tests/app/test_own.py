@@ -41,17 +41,17 @@ async def linked(browser: Browser, p: Person) -> Page:
     return await browser.get("/app/own")
 
 
-async def approved(site: TradingSite, browser: Browser, p: Person, agent: str, **more: Any) -> Page:
-    told = site.desk.approval(p, agent, **more)
+async def handed_in(
+    site: TradingSite, browser: Browser, p: Person, ident: str, agent: str, **more: Any
+) -> Page:
+    """Fill in the form of a key as the browser does."""
+    kind = "keeper" if ident.startswith("keeper") else "order"
+    told = site.desk.approval(p, agent, kind=kind, **more)
     at = await browser.get("/app/own")
-    sent = form(at, "enable") | {
-        "agent_address": told["agent_address"],
-        "agent_name": told["agent_name"],
-        "nonce": str(told["nonce"]),
-        "signature_chain_id": told["signature_chain_id"],
-        "signature": json.dumps(told["signature"]),
-    }
-    return await browser.post("/app/own/enable", sent)
+    brought = ("agent_address", "agent_name", "signature_chain_id")
+    sent = form(at, ident) | {name: told[name] for name in brought}
+    sent |= {"nonce": str(told["nonce"]), "signature": json.dumps(told["signature"])}
+    return await browser.post(sent_to(at, ident), sent)
 
 
 async def test_a_wallet_is_linked_by_a_text_that_is_shown_whole_before(site: TradingSite) -> None:
@@ -91,49 +91,26 @@ async def test_another_wallets_signature_links_nothing_and_the_text_is_used_up(
     assert "No wallet is linked" in again.said
 
 
-async def test_what_the_key_can_and_cannot_do_is_said_before_one_is_made(
-    site: TradingSite,
-) -> None:
+async def test_a_key_is_approved_verified_and_revoked(site: TradingSite) -> None:
     p = await site.desk.linked()
-    page = await (await site.signed_in(p)).get("/app/own")
+    browser = await site.signed_in(p)
+    before = await browser.get("/app/own")
     for sentence in (
         "place and cancel orders of any size",
         "withdraw: your money cannot leave your account with it",
         "It is made in this browser and never leaves it.",
         "A service that is taken over could change this page and misuse a key while it is open",
     ):
-        assert sentence in page.said
-
-
-async def test_a_key_is_approved_verified_and_revoked(site: TradingSite) -> None:
-    p = await site.desk.linked()
-    browser = await site.signed_in(p)
-    done = await approved(site, browser, p, order_key(1))
+        assert sentence in before.said
+    done = await handed_in(site, browser, p, "enable", order_key(1))
     assert done.status == 303, done.said
     page = await browser.get("/app/own")
-    assert "Order keyApproved" in page.said.replace("Order key Approved", "Order keyApproved")
+    assert said(page, "key").startswith("Order keyApproved")
     assert order_key(1)[2:6] in page.said
-    told = site.desk.approval(p, "0x" + "00" * 20)
-    name = told["agent_name"].partition(" ")[0]
-    told = site.desk.approval(p, "0x" + "00" * 20, agent_name=name)
-    sent = form(page, "revoke") | {
-        "agent_address": told["agent_address"], "agent_name": name, "nonce": str(told["nonce"]),
-        "signature_chain_id": told["signature_chain_id"], "signature": json.dumps(told["signature"]),
-    }  # fmt: skip
-    assert (await browser.post("/app/own/revoke", sent)).status == 303
+    name = site.desk.approval(p, ZERO_ADDRESS)["agent_name"].partition(" ")[0]
+    gone = await handed_in(site, browser, p, "revoke", ZERO_ADDRESS, agent_name=name)
+    assert gone.status == 303
     assert "Make an order key and approve it" in (await browser.get("/app/own")).said
-
-
-async def handed_in(
-    site: TradingSite, browser: Browser, p: Person, ident: str, agent: str, **more: Any
-) -> Page:
-    """Fill in a keeper key's form as the browser does."""
-    told = site.desk.approval(p, agent, kind="keeper", **more)
-    at = await browser.get("/app/own")
-    brought = ("agent_address", "agent_name", "signature_chain_id")
-    sent = form(at, ident) | {name: told[name] for name in brought}
-    sent |= {"nonce": str(told["nonce"]), "signature": json.dumps(told["signature"])}
-    return await browser.post(sent_to(at, ident), sent)
 
 
 async def test_a_keeper_key_is_approved_and_revoked_from_the_page(site: TradingSite) -> None:
@@ -147,8 +124,21 @@ async def test_a_keeper_key_is_approved_and_revoked_from_the_page(site: TradingS
         assert "that signer is the only fence around it" in said(page, "keeper")
         assert form(page, "keeper-enable")["kind"] == "keeper"
         key = "".join(page.one("dd", id="keeper-key").text.split())
+        refused = await handed_in(site, browser, p, "keeper-enable", order_key(9))
+        assert refused.status == 400  # not the signer's
+        assert refused.all("div", role="alert")
+        bent = form(refused, "keeper-enable") | {"kind": "other"}
+        assert (await browser.post("/app/own/enable", bent)).status == 400
+        assert await site.desk.rows("venue_agent_keys") == []
+        unnamed = VenueFault(effect="malformed", kind="extraAgents", value=[])
+        site.desk.test.faults.add(unnamed)
         done = await handed_in(site, browser, p, "keeper-enable", key)
         assert (done.status, done.headers["Location"]) == (303, "/app/own#keeper")
+        page = await browser.get("/app/own")
+        assert said(page, "keeper").startswith("Keeper keyNot confirmed by the venue")
+        site.desk.test.faults.clear()
+        site.desk.clock.at += timedelta(minutes=2)
+        assert (await browser.submit("/app/own", "/app/own/verify")).status == 303
         page = await browser.get("/app/own")
         assert said(page, "keeper").startswith("Keeper keyApproved")
         assert said(page, "key").startswith("Order keyNone")
@@ -159,31 +149,6 @@ async def test_a_keeper_key_is_approved_and_revoked_from_the_page(site: TradingS
         page = await browser.get("/app/own")
         assert said(page, "keeper").startswith("Keeper keyNone, and not required")
         assert "".join(page.one("dd", id="keeper-key").text.split()) != key
-
-
-async def test_a_keeper_key_that_the_venue_does_not_name_is_not_called_approved(
-    site: TradingSite,
-) -> None:
-    p = await site.desk.linked()
-    browser = await site.signed_in(p)
-    async with a_signer(site.desk):
-        key = "".join((await browser.get("/app/own")).one("dd", id="keeper-key").text.split())
-        site.desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
-        await handed_in(site, browser, p, "keeper-enable", key)
-        page = await browser.get("/app/own")
-    assert said(page, "keeper").startswith("Keeper keyNot confirmed by the venue")
-
-
-async def test_a_key_that_is_not_the_signers_is_refused_beside_the_form(site: TradingSite) -> None:
-    p = await site.desk.linked()
-    browser = await site.signed_in(p)
-    async with a_signer(site.desk):
-        page = await handed_in(site, browser, p, "keeper-enable", order_key(9))
-        assert page.status == 400
-        assert page.all("div", role="alert")
-        bent = form(page, "keeper-enable") | {"kind": "other"}
-        assert (await browser.post("/app/own/enable", bent)).status == 400
-    assert await site.desk.rows("venue_agent_keys") == []
 
 
 async def test_an_approval_of_another_name_nonce_or_signature_is_refused_beside_the_form(
@@ -200,7 +165,9 @@ async def test_an_approval_of_another_name_nonce_or_signature_is_refused_beside_
         page = await browser.post("/app/own/enable", sent | changes)
         assert page.status == 400, changes
         assert page.all("div", role="alert")
-    other = await approved(site, browser, p, order_key(2), agent_name="mine valid_until 1")
+    other = await handed_in(
+        site, browser, p, "enable", order_key(2), agent_name="mine valid_until 1"
+    )
     assert other.status == 400
 
 
@@ -212,7 +179,7 @@ async def test_a_key_that_the_venue_does_not_name_yet_can_be_asked_for_again(
     site.desk.test.faults.add(
         VenueFault(effect="status", route="/info", kind="extraAgents", status=500)
     )
-    await approved(site, browser, p, order_key(3))
+    await handed_in(site, browser, p, "enable", order_key(3))
     page = await browser.get("/app/own")
     assert "Not confirmed by the venue" in page.said
     site.desk.test.faults.clear()

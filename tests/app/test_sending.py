@@ -17,12 +17,6 @@ from tests.app.test_pages import fine
 from tests.world import CHAIN_ID, PLENTY, Mandated, signed, working
 
 pytestmark = pytest.mark.anyio
-ACTS = ("pause", "resume", "stop", "withdraw")
-POSSIBLE = {
-    "created": {"pause", "stop", "withdraw"},
-    "working": {"pause", "stop", "withdraw"},
-    "paused": {"pause", "resume", "stop"},
-}
 
 
 def calls(page: Page) -> list[dict[str, Any]]:
@@ -43,8 +37,7 @@ async def send(m: Mandated, browser: Browser, page: Page, base: str) -> Page:
 
 
 async def test_a_vault_is_made_funded_paused_resumed_and_left(site: Site) -> None:
-    m = await signed(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(signed(site.world))
     await site.world.mint(m.owner_wallet.address, "1000")
     page = await browser.get(f"{base}/create")
     fine(page)
@@ -64,12 +57,18 @@ async def test_a_vault_is_made_funded_paused_resumed_and_left(site: Site) -> Non
     assert (await browser.get(f"{base}/create")).headers["Location"] == base
 
 
-async def test_an_approval_that_stands_leaves_the_deposit_alone(site: Site) -> None:
-    m = await created(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+async def test_an_amount_is_refused_or_approved_and_an_approval_that_stands_leaves_the_deposit(
+    site: Site,
+) -> None:
+    m, browser, base = await site.of(created(site.world))
     await site.world.mint(m.owner_wallet.address, "1000")
     page = await browser.get(f"{base}/fund?amount=120.5")
     assert "exactly 120.50 USDC" in page.said
+    for amount, says in (("501", "over"), ("0", "above 0"), ("x<b>", "")):
+        refused = await browser.get(f"{base}/fund?amount={amount}")
+        fine(refused)
+        assert says in refused.one("div", role="alert").text
+        assert not refused.all("script", id="calls"), amount
     ok, _ = await m.world.mined(m.owner_wallet, calls(page)[0], gas=PLENTY)
     assert ok
     page = await browser.get(f"{base}/fund?amount=120.5")
@@ -78,80 +77,58 @@ async def test_an_approval_that_stands_leaves_the_deposit_alone(site: Site) -> N
     assert "Your approval for it stands already" in page.said
 
 
-@pytest.mark.parametrize(("amount", "says"), [("501", "over"), ("0", "above 0"), ("x<b>", "")])
-async def test_an_amount_that_cannot_be_put_in_is_refused_beside_the_form(
-    site: Site, amount: str, says: str
-) -> None:
-    m = await created(site.world)
-    page = await (await site.signed_in(m.owner_wallet)).get(
-        f"/app/mandates/{m.id}/fund?amount={amount}"
-    )
-    fine(page)
-    assert says in page.one("div", role="alert").text
-    assert not page.all("script", id="calls")
-
-
 async def test_a_transaction_that_is_not_seen_is_not_to_be_sent_again(site: Site) -> None:
-    m = await signed(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    _, browser, base = await site.of(signed(site.world))
     page = await browser.get(f"{base}/tx/0x{'12' * 32}?for=create")
     fine(page)
     assert "Do not send it again." in page.said
     assert f"{base}/create?again=1" in page.links()
-    for odd in ("nothing", "0x12", "0x" + "zz" * 32):
-        page = await browser.submit(base, f"{base}/sent", tx_hash=odd)
-        assert page.status == 400
-    assert (await browser.submit(base, f"{base}/sent")).status == 400
+    for odd in ("nothing", "0x12", "0x" + "zz" * 32, ""):
+        assert (await browser.submit(base, f"{base}/sent", tx_hash=odd)).status == 400, odd
+    for of_no_page in ("", "?for=zzz"):
+        page = await browser.get(f"{base}/tx/0x{'cd' * 32}{of_no_page}")
+        fine(page)
+        assert "None" not in page.links()
 
 
-async def test_a_transaction_that_failed_says_so_and_leads_back(site: Site) -> None:
-    m = await working(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+async def test_a_transaction_that_failed_says_so_and_leads_back_to_start_over(site: Site) -> None:
+    m, browser, base = await site.of(working(site.world))
     (call,) = calls(await browser.get(f"{base}/stop"))
-    ok, _ = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
-    assert ok
+    assert (await m.world.mined(m.owner_wallet, call, gas=PLENTY))[0]
     ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
     assert not ok
     page = await browser.get(f"{base}/tx/{tx}?for=stop")
     fine(page)
     assert "Failed on chain" in page.said
     assert "Nothing moved but the gas" in page.said
+    again = f"{base}/unwind?again=1"
+    assert again in (await browser.get(f"{base}/tx/{tx}?for=unwind")).links()
+    asked = await browser.get(again, Sec_Fetch_Site="same-origin")
+    fine(asked)
+    assert asked.one("input", name="again").attributes["value"] == "1"
+    assert not (await browser.get(f"{base}/unwind")).all("input", name="again")
 
 
 async def test_a_transaction_of_something_else_changes_nothing(site: Site) -> None:
-    m = await working(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(working(site.world))
     (call,) = calls(await browser.get(f"{base}/pause"))
     ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
     assert ok
     page = await browser.get(f"{base}/tx/{tx}?for=withdraw")
     fine(page)
     assert "it is not what this page expected" in page.said
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("life", LIVES)
-async def test_every_action_is_offered_or_refused_with_a_reason_for_a_mandate_that_is(
-    site: Site, life: str
-) -> None:
-    m = await LIVES[life](site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
-    for kind in ACTS:
-        page = await browser.get(f"{base}/{kind}")
-        fine(page)
-        offered = bool(page.all("script", id="calls"))
-        assert offered != bool(page.all("div", role="alert")), kind
-        if life in POSSIBLE:
-            assert offered == (kind in POSSIBLE[life]) or kind == "withdraw", kind
-    page = await browser.get(f"{base}/create")
-    assert page.status == (200 if life == "signed" else 303)
-    page = await browser.get(f"{base}/fund")
-    assert page.status == (200 if life in ("created", "working", "paused") else 409), page.said
+    other = await working(site.world)
+    call = (await other.as_owner("owner_pause_call")).body["call"]
+    ok, tx = await other.world.mined(other.owner_wallet, call, gas=PLENTY)
+    assert ok
+    page = await browser.get(f"{base}/tx/{tx}?for=pause")
+    fine(page)
+    assert "nothing in it is of this vault" in page.said
+    assert f"{base}/pause?again=1" in page.links()
 
 
 async def test_positions_are_closed_and_the_rest_is_withdrawn(site: Site) -> None:
-    m = await LIVES["stopped"](site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(LIVES["stopped"](site.world))
     page = await browser.get(f"{base}/leave")
     fine(page)
     assert "Open positions hold the money for now" in page.said
@@ -173,25 +150,8 @@ async def test_positions_are_closed_and_the_rest_is_withdrawn(site: Site) -> Non
     assert "Settled" in (await browser.get(base)).one("h1").text
 
 
-async def test_an_exit_that_failed_leads_to_a_page_that_starts_over(site: Site) -> None:
-    m = await working(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
-    (call,) = calls(await browser.get(f"{base}/stop"))
-    assert (await m.world.mined(m.owner_wallet, call, gas=PLENTY))[0]
-    ok, tx = await m.world.mined(m.owner_wallet, call, gas=PLENTY)
-    assert not ok
-    page = await browser.get(f"{base}/tx/{tx}?for=unwind")
-    again = f"{base}/unwind?again=1"
-    assert again in page.links()
-    asked = await browser.get(again, Sec_Fetch_Site="same-origin")
-    fine(asked)
-    assert asked.one("input", name="again").attributes["value"] == "1"
-    assert not (await browser.get(f"{base}/unwind")).all("input", name="again")
-
-
 async def test_no_link_of_a_stranger_makes_a_page_forget_what_was_sent(site: Site) -> None:
-    m = await working(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    _, browser, base = await site.of(working(site.world))
     asked = f"{base}/fund?amount=1&again=1"
     for elsewhere in ("cross-site", "same-site", "none"):
         led = await browser.get(asked, Sec_Fetch_Site=elsewhere)
@@ -204,32 +164,8 @@ async def test_no_link_of_a_stranger_makes_a_page_forget_what_was_sent(site: Sit
     assert (led.status, led.headers["Location"]) == (303, f"{base}/fund?amount=1")
 
 
-async def test_a_transaction_that_did_nothing_to_this_vault_says_so_and_leads_back(
-    site: Site,
-) -> None:
-    m, other = await working(site.world), await working(site.world)
-    call = (await other.as_owner("owner_pause_call")).body["call"]
-    ok, tx = await other.world.mined(other.owner_wallet, call, gas=PLENTY)
-    assert ok
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
-    page = await browser.get(f"{base}/tx/{tx}?for=pause")
-    fine(page)
-    assert "nothing in it is of this vault" in page.said
-    assert f"{base}/pause?again=1" in page.links()
-
-
-@pytest.mark.parametrize("what", ["", "?for=zzz"])
-async def test_a_transaction_of_no_page_leads_to_no_page(site: Site, what: str) -> None:
-    m = await working(site.world)
-    browser = await site.signed_in(m.owner_wallet)
-    page = await browser.get(f"/app/mandates/{m.id}/tx/0x{'cd' * 32}{what}")
-    fine(page)
-    assert "None" not in page.links()
-
-
 async def test_a_record_that_refuses_exits_is_named_and_renewed_from_its_page(site: Site) -> None:
-    m = await LIVES["stopped"](site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(LIVES["stopped"](site.world))
     assert "Record value" not in (await browser.get(base)).said
     lose = abi_codec.calldata("TestMarket", "lose", (Usdc.parse("10"),))
     await site.world.wallets[0].send(Call(CHAIN_ID, site.world.evm.market, lose))
@@ -254,15 +190,6 @@ async def test_a_record_that_refuses_exits_is_named_and_renewed_from_its_page(si
     fine(page)
     assert "so that exits are judged by what was gained too" in page.said
     assert f"{base}/record-value" in page.links()
-
-
-async def test_a_settled_vault_is_offered_no_record(site: Site) -> None:
-    m = await LIVES["settled"](site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
-    page = await browser.get(f"{base}/record-value")
-    fine(page)
-    assert page.one("div", role="alert")
-    assert not page.all("script", id="calls")
 
 
 @pytest.mark.parametrize("kind", ["fund", "unwind", "record-value"])

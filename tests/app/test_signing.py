@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from tests.app.lives import LIVES
 from tests.app.site import Site
 from tests.app.test_pages import fine
 from tests.world import drafted, market_targets, signed
@@ -15,8 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_terms_are_read_signed_and_led_on_to_the_vault(site: Site) -> None:
-    m = await drafted(site.world, purpose="Park idle USDC.")
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(drafted(site.world, purpose="Park idle USDC."))
     page = await browser.get(f"{base}/review")
     fine(page)
     assert len([e for e in page.elements if "data-field" in e.attributes]) == 17
@@ -37,28 +35,24 @@ async def test_terms_are_read_signed_and_led_on_to_the_vault(site: Site) -> None
     assert not again.all("button", id="sign")
 
 
-async def test_a_signature_that_does_not_fit_is_told_beside_the_terms(site: Site) -> None:
-    m = await drafted(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+async def test_a_signature_of_other_terms_or_of_nothing_is_told_beside_the_terms(
+    site: Site,
+) -> None:
+    m, browser, base = await site.of(drafted(site.world))
+    page = await browser.get(f"{base}/review")
+    typed = json.loads(page.one("script", id="terms").text)["typed_data"]
     for signature in ("0x" + "11" * 65, "", "none"):
         refused = await browser.submit(f"{base}/review", f"{base}/sign", signature=signature)
         assert refused.status == 400
         assert refused.one("div", role="alert")
         assert refused.all("button", id="sign")
-    assert (await m.read())["mandate"]["status"] == "draft"
-
-
-async def test_terms_that_were_changed_since_are_not_signed(site: Site) -> None:
-    m = await drafted(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
-    page = await browser.get(f"{base}/review")
-    typed = json.loads(page.one("script", id="terms").text)["typed_data"]
     changed = {"budget_usdc": "400", "agent_id": m.agent.user_id}
     assert (await m.as_owner("owner_mandate_correct", **changed)).status == 200
-    signature = m.owner_wallet.sign_typed(typed)
-    late = await browser.submit(f"{base}/review", f"{base}/sign", signature=signature)
+    before = m.owner_wallet.sign_typed(typed)
+    late = await browser.submit(f"{base}/review", f"{base}/sign", signature=before)
     assert late.status in (400, 409)
     assert "At most 400.00 USDC of yours" in late.said
+    assert (await m.read())["mandate"]["status"] == "draft"
 
 
 async def test_a_draft_is_thrown_away_and_signed_terms_without_a_vault_are_cancelled(
@@ -71,15 +65,6 @@ async def test_a_draft_is_thrown_away_and_signed_terms_without_a_vault_are_cance
         done = await browser.submit(at, f"{base}/cancel")
         assert (done.status, done.headers["Location"]) == (303, "/app/mandates")
         assert (await m.read())["mandate"]["status"] == "cancelled"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("life", [n for n in LIVES if n != "draft"])
-async def test_what_is_signed_stays_to_be_read_of_a_mandate_that_is(site: Site, life: str) -> None:
-    m = await LIVES[life](site.world)
-    page = await (await site.signed_in(m.owner_wallet)).get(f"/app/mandates/{m.id}/review")
-    fine(page)
-    assert not page.all("button", id="sign")
 
 
 async def test_a_label_of_another_is_text_on_the_terms(site: Site) -> None:

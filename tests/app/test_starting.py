@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from app.pages import drafting
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import HOSTILE, fine
-from tests.world import drafted, signed
+from tests.world import drafted
 
 pytestmark = pytest.mark.anyio
 
@@ -56,40 +58,37 @@ async def test_a_sentence_becomes_a_draft_its_fields_are_kept_and_it_goes_to_rev
     assert review.all("button", id="sign")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("stop_floor", "a lot"),
-        ("stop_floor", "101"),
-        ("stop_floor", "1e999999"),
-        ("share", "NaN"),
-        ("horizon_days", "soon"),
-        ("budget_usdc", ""),
-        ("per_tx_cap_usdc", "900"),
-        ("agent", "a_nobody"),
-    ],
-)
+WRONG = [
+    ("stop_floor", "a lot"),
+    ("stop_floor", "101"),
+    ("stop_floor", "1e999999"),
+    ("share", "NaN"),
+    ("horizon_days", "soon"),
+    ("budget_usdc", ""),
+    ("per_tx_cap_usdc", "900"),
+    ("agent", "a_nobody"),
+]
+
+
 async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(
-    site: Site, name: str, value: str
+    site: Site,
 ) -> None:
-    m = await drafted(site.world)
-    browser = await site.signed_in(m.owner_wallet)
+    m, browser, _ = await site.of(drafted(site.world))
     page = await browser.get(f"/app/start?draft={m.id}")
     fine(page)
-    refused = await browser.post(
-        f"/app/start/{m.id}", form(page, approval_above_usdc="7.77") | {name: value}
-    )
-    assert 400 <= refused.status < 500
-    assert refused.one("div", role="alert")
-    assert refused.one("input", id="approval_above_usdc").attributes["value"] == "7.77"
-    assert (await m.read())["mandate"]["approval_above_usdc"] is None
+    for name, value in WRONG:
+        sent = form(page, approval_above_usdc="7.77") | {name: value}
+        refused = await browser.post(f"/app/start/{m.id}", sent)
+        assert 400 <= refused.status < 500, name
+        assert refused.one("div", role="alert")
+        assert refused.one("input", id="approval_above_usdc").attributes["value"] == "7.77"
+        assert (await m.read())["mandate"]["approval_above_usdc"] is None
 
 
 async def test_what_a_sentence_leaves_open_is_an_empty_field_that_has_to_be_filled(
     site: Site,
 ) -> None:
-    _, wallet = await site.world.owner()
-    browser = await site.signed_in(wallet)
+    _, _, browser = await site.somebody()
     at = await begun(
         browser,
         "Budget 500 USDC, 30 days. Stop at 400. Check with me about the larger ones of your trades.",
@@ -129,26 +128,24 @@ async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site
     assert (page.status, page.headers["Location"]) == (303, at)
 
 
-async def test_a_draft_goes_to_the_open_board(site: Site) -> None:
-    m = await drafted(site.world)
-    browser = await site.signed_in(m.owner_wallet)
-    page = await browser.get(f"/app/start?draft={m.id}")
-    kept = await browser.post(f"/app/start/{m.id}", form(page, agent="board", then="stay"))
-    assert kept.headers["Location"] == f"/app/start?draft={m.id}"
+async def test_a_draft_goes_to_the_open_board_and_once_signed_is_no_draft(site: Site) -> None:
+    m, browser, base = await site.of(drafted(site.world))
+    at = f"/app/start?draft={m.id}"
+    sent = form(await browser.get(at), agent="board", then="stay")
+    assert (await browser.post(f"/app/start/{m.id}", sent)).headers["Location"] == at
     assert (await m.read())["mandate"]["open_board"]
-    assert "any agent that accepts it" in (await browser.get(f"/app/mandates/{m.id}/review")).said
-
-
-async def test_what_is_signed_is_no_draft_any_more(site: Site) -> None:
-    m = await signed(site.world)
-    browser = await site.signed_in(m.owner_wallet)
-    page = await browser.get(f"/app/start?draft={m.id}")
-    assert (page.status, page.headers["Location"]) == (303, f"/app/mandates/{m.id}")
+    review = await browser.get(f"{base}/review")
+    assert "any agent that accepts it" in review.said
+    typed = json.loads(review.one("script", id="terms").text)["typed_data"]
+    assert (
+        await m.as_owner("owner_sign", signature=m.owner_wallet.sign_typed(typed))
+    ).status == 200
+    page = await browser.get(at)
+    assert (page.status, page.headers["Location"]) == (303, base)
 
 
 async def test_a_hostile_sentence_is_text(site: Site) -> None:
-    _, wallet = await site.world.owner()
-    browser = await site.signed_in(wallet)
+    _, _, browser = await site.somebody()
     page = await browser.get(await begun(browser, f"500 USDC {HOSTILE} 30 days"))
     assert (page.status, HOSTILE in page.said) == (200, True)
     assert all(s.attributes for s in page.all("script"))

@@ -95,8 +95,7 @@ async def test_terms_of_every_kind_pass_the_browsers_checks(site: Site) -> None:
 
 
 async def test_after_the_signature_the_sentence_of_the_period_fits_too(site: Site) -> None:
-    m = await drafted(site.world)
-    browser = await site.signed_in(m.owner_wallet)
+    m, browser, _ = await site.of(drafted(site.world))
     page = as_checked(await browser.get(f"/app/mandates/{m.id}/review"))
     signature = m.owner_wallet.sign_typed(page["typed_data"])
     assert (await m.as_owner("owner_sign", signature=signature)).status == 200
@@ -256,18 +255,15 @@ def unlike(sent: Json) -> Iterator[tuple[str, Json]]:
 
 
 async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: Site) -> None:
-    m = await signed(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(signed(site.world))
     pages = [as_sent(await browser.get(f"{base}/create"), m.owner_wallet.address)]
-    m = await working(site.world)
-    browser, base = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}"
+    m, browser, base = await site.of(working(site.world))
     owner = m.owner_wallet.address
     acts = ("pause", "stop", "record-value", "withdraw")
     pages += [as_sent(await browser.get(f"{base}/{kind}"), owner) for kind in acts]
     await sent(m, "owner_pause_call")
     pages.append(as_sent(await browser.get(f"{base}/resume"), m.owner_wallet.address))
-    m = await created(site.world)
-    browser = await site.signed_in(m.owner_wallet)
+    m, browser, _ = await site.of(created(site.world))
     fund = await browser.get(f"/app/mandates/{m.id}/fund?amount=120.50")
     pages.append(as_sent(fund, m.owner_wallet.address))
     assert node("sends.mjs", "send.js", pages) == [True] * 7

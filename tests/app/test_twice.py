@@ -23,9 +23,10 @@ async def twice(browser: Browser, at: str, path: str, **typed: str) -> list[Page
     return [await browser.post(path, form) for _ in range(2)]
 
 
-async def test_an_agent_is_registered_once_and_its_key_shown_once(site: Site) -> None:
-    owner, wallet = await site.world.owner()
-    browser = await site.signed_in(wallet)
+async def test_an_agent_and_its_second_key_are_made_once_and_each_key_shown_once(
+    site: Site,
+) -> None:
+    owner, _, browser = await site.somebody()
     first, again = await twice(browser, "/app/agents", "/app/agents", name="Scout")
     (agent,) = (await site.world.ok("owner_agents", owner))["items"]
     key = first.one("p", class_="raw").text
@@ -37,22 +38,16 @@ async def test_an_agent_is_registered_once_and_its_key_shown_once(site: Site) ->
     more = hidden(await browser.get("/app/agents"))  # the page made anew: another agent is meant
     assert (await browser.post("/app/agents", more | {"name": "Scout 2"})).status == 200
     assert len((await site.world.ok("owner_agents", owner))["items"]) == 2
-
-
-async def test_a_second_key_is_made_once(site: Site) -> None:
-    owner, wallet = await site.world.owner()
-    agent = await site.world.ok("owner_agent_register", owner, name="Scout")
     at = f"/app/agents/{agent['agent_id']}"
-    first, again = await twice(await site.signed_in(wallet), at, f"{at}/keys")
+    first, again = await twice(browser, at, f"{at}/keys")
     assert first.all("p", class_="raw")
     assert (again.status, "This form was sent twice, and acted once." in again.said) == (200, True)
-    (row,) = (await site.world.ok("owner_agents", owner))["items"]
-    assert len(row["keys"]) == 2
+    rows = {a["agent_id"]: a for a in (await site.world.ok("owner_agents", owner))["items"]}
+    assert len(rows[agent["agent_id"]]["keys"]) == 2
 
 
 async def test_a_sentence_becomes_one_draft(site: Site) -> None:
-    owner, wallet = await site.world.owner()
-    browser = await site.signed_in(wallet)
+    owner, _, browser = await site.somebody()
     first, again = await twice(browser, "/app/start", "/app/start", note=NOTE)
     assert (first.status, again.status) == (303, 303)
     assert first.headers["Location"] == again.headers["Location"]

@@ -16,29 +16,21 @@ import pytest
 from chain.chains import EvmChains
 from storage.errors import DatabaseTimeouts
 from storage.store import SqliteStore
-from tests.app.lives import created
 from tests.browser.conftest import Stage
+from tests.browser.test_twice import STEPS
 from tests.browser.wallet import NAME, SENDS, Wallet
 from tests.browser.window import MARKS, Window, a_tab
 from tests.waiting import STUCK_S
-from tests.world import drafted, signed, working
+from tests.world import drafted, working
 
 pytestmark = [*MARKS]
-# How it is made, what is pressed, and what its page says once it is done.
-STEPS = {
-    "create": (signed, "Create the vault", "h1:has-text('Signed, no money in it yet')"),
-    "fund": (created, "Approve and deposit", "section:has-text('Put money in'):not(:has([data-go]))"),
-    "pause": (working, "Pause with my wallet", "text=It is paused already."),
-    "stop": (working, "Stop for good with my wallet", "[role=alert]"),
-    "withdraw": (working, "Withdraw with my wallet", "text=Everything was paid out already."),
-}  # fmt: skip
+SENT = ["create", "fund", "pause", "stop", "withdraw"]
 
 
 @asynccontextmanager
 async def about_to_press(stage: Stage, step: str) -> AsyncIterator[tuple[Wallet, Window, str]]:
     """The page of a step, with its button on."""
-    make, _press, _ = STEPS[step]
-    m = await make(stage.world)
+    m = await STEPS[step].make(stage.world)
     await stage.world.mint(m.owner_wallet.address, "1000")
     wallet, path = stage.wallet(m), f"/app/mandates/{m.id}/{step}"
     async with stage.window(wallet) as window:
@@ -48,13 +40,11 @@ async def about_to_press(stage: Stage, step: str) -> AsyncIterator[tuple[Wallet,
         yield wallet, window, path
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", SENT)
 async def test_the_service_is_restarted_while_the_wallet_sends(stage: Stage, step: str) -> None:
-    _, press, after = STEPS[step]
-    wanted = 2 if step == "fund" else 1
     async with about_to_press(stage, step) as (wallet, window, path):
         wallet.holds = asyncio.Event()
-        await window.press(press)
+        await window.press(STEPS[step].press)
         await stage.stop()
         # The form with the hash meets a dead service: the browser says so, the site keeps the hash.
         async with window.page.expect_event("requestfailed", lambda r: r.url.endswith("/sent")):
@@ -62,22 +52,21 @@ async def test_the_service_is_restarted_while_the_wallet_sends(stage: Stage, ste
         await stage.start()
         later = Window(await a_tab(window.page.context), window.base)
         await later.goto(path)
-        await later.page.locator(after).wait_for()
-        assert len(wallet.sent) == wanted
+        await later.page.locator(STEPS[step].after).wait_for()
+        assert len(wallet.sent) == STEPS[step].sends
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", SENT)
 async def test_the_session_is_over_while_the_wallet_sends(stage: Stage, step: str) -> None:
-    _, press, after = STEPS[step]
     async with about_to_press(stage, step) as (wallet, window, _):
         wallet.holds = asyncio.Event()
-        await window.press(press)
+        await window.press(STEPS[step].press)
         await window.page.context.clear_cookies()
         wallet.holds.set()
         await window.says("A transaction that your wallet has sent stays sent")
         await window.press(f"Continue with {NAME}")
-        await window.page.locator(after).wait_for()
-        assert len(wallet.sent) == (2 if step == "fund" else 1)
+        await window.page.locator(STEPS[step].after).wait_for()
+        assert len(wallet.sent) == STEPS[step].sends
 
 
 async def test_where_the_service_is_silent_nothing_that_was_sent_is_offered_again(

@@ -1,5 +1,5 @@
-"""Nothing is sent twice: a second press, a reload, the back button, two tabs, and an answer of the
-wallet that the page did not live to hear.
+"""Nothing is sent twice: what was sent is followed, and an answer of the wallet that the page did not
+live to hear is no reason to ask again.
 """
 
 from __future__ import annotations
@@ -7,24 +7,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import anyio
-import pytest
-
 from tests.app.lives import created
 from tests.browser.conftest import Stage
 from tests.browser.wallet import SENDS, Says, Wallet
 from tests.browser.window import MARKS, Window, a_tab
-from tests.waiting import STUCK_S
-from tests.world import Mandated, drafted, working
+from tests.world import Mandated, working
 
 pytestmark = [*MARKS]
 PAUSE = "Pause with my wallet"
-
-
-async def nonce(wallet: Wallet) -> int:
-    """How many transactions the chain has of the owner."""
-    told = await wallet.passed_on("eth_getTransactionCount", [wallet.own.address, "latest"])
-    return int(told, 16)
 
 
 async def at_the_button(stage: Stage, m: Mandated, window: Window) -> None:
@@ -33,28 +23,9 @@ async def at_the_button(stage: Stage, m: Mandated, window: Window) -> None:
     await window.button(PAUSE).wait_for()
 
 
-async def asked(wallet: Wallet, times: int = 1) -> None:
-    """Wait until the wallet was asked to send."""
-    with anyio.fail_after(STUCK_S):
-        while wallet.count(*SENDS) < times:
-            await anyio.sleep(0.02)
-
-
-async def test_a_second_press_sends_nothing_more(stage: Stage) -> None:
-    m = await working(stage.world)
-    wallet = stage.wallet(m)
-    async with stage.window(wallet) as window:
-        await at_the_button(stage, m, window)
-        before = await nonce(wallet)
-        await window.page.evaluate(
-            "(() => { const b = document.querySelector('[data-go]');"
-            " b.click(); b.click(); b.disabled = false; b.click(); })()"
-        )
-        await window.heading("Paused")
-        assert wallet.count(*SENDS) == 1 == await nonce(wallet) - before
-
-
-async def test_a_reload_after_sending_follows_what_was_sent(stage: Stage) -> None:
+async def test_a_reload_and_the_back_button_after_sending_follow_what_was_sent(
+    stage: Stage,
+) -> None:
     m = await working(stage.world)
     wallet = stage.wallet(m)
     wallet.drops = True  # named by the wallet, and never seen by the chain
@@ -62,6 +33,8 @@ async def test_a_reload_after_sending_follows_what_was_sent(stage: Stage) -> Non
         await at_the_button(stage, m, window)
         await window.press(PAUSE)
         await window.says("Do not send it again.")
+        await window.page.go_back()
+        await window.page.wait_for_url("**/tx/0x*")
         for _ in range(2):
             await window.goto(f"/app/mandates/{m.id}/pause")
             await window.page.wait_for_url("**/tx/0x*")
@@ -75,55 +48,6 @@ async def test_a_reload_after_sending_follows_what_was_sent(stage: Stage) -> Non
     assert wallet.count(*SENDS) == 2
 
 
-async def test_the_back_button_after_sending_sends_nothing_more(stage: Stage) -> None:
-    m = await working(stage.world)
-    wallet = stage.wallet(m)
-    wallet.drops = True
-    async with stage.window(wallet) as window:
-        await at_the_button(stage, m, window)
-        await window.press(PAUSE)
-        await window.says("Sent, not seen yet")
-        await window.page.go_back()
-        await window.page.wait_for_url("**/tx/0x*")
-        await window.says("Sent, not seen yet")
-    assert wallet.count(*SENDS) == 1
-
-
-async def test_the_back_button_after_it_landed_offers_it_no_more(stage: Stage) -> None:
-    m = await working(stage.world)
-    wallet = stage.wallet(m)
-    async with stage.window(wallet) as window:
-        await at_the_button(stage, m, window)
-        await window.press(PAUSE)
-        await window.heading("Paused")
-        at = window.path
-        await window.page.go_back()
-        await window.page.wait_for_url(f"**{at}")
-        await window.heading("Paused")
-    assert wallet.count(*SENDS) == 1
-
-
-async def test_two_tabs_send_once(stage: Stage) -> None:
-    m = await working(stage.world)
-    wallet = stage.wallet(m)
-    async with stage.window(wallet) as window:
-        await at_the_button(stage, m, window)
-        wallet.holds = asyncio.Event()
-        other = Window(await a_tab(window.page.context), window.base)
-        await other.goto(f"/app/mandates/{m.id}/pause")
-        await other.button(PAUSE).wait_for()
-        before = await nonce(wallet)
-        await window.press(PAUSE)
-        await asked(wallet)
-        await other.press(PAUSE)
-        await other.says("Another tab of this browser is sending this. Nothing was sent from here.")
-        wallet.holds.set()
-        await window.heading("Paused")
-        await other.press(PAUSE)
-        await other.heading("Paused")
-        assert wallet.count(*SENDS) == 1 == await nonce(wallet) - before
-
-
 async def test_a_page_that_is_left_while_the_wallet_asks_does_not_ask_again_by_itself(
     stage: Stage,
 ) -> None:
@@ -134,7 +58,7 @@ async def test_a_page_that_is_left_while_the_wallet_asks_does_not_ask_again_by_i
         await at_the_button(stage, m, window)
         wallet.drops = True
         await window.press(PAUSE)
-        await asked(wallet)
+        await wallet.asked_to_send(1)
         await window.page.reload()
         await window.says("the page was left before the wallet answered")
         assert await window.button(PAUSE).is_disabled()
@@ -244,21 +168,3 @@ async def test_a_press_that_was_meant_for_a_window_in_front_answers_nothing(stag
         await window.page.wait_for_url("**#record")
     told = await stage.world.ok("mandate_approvals", m.owner, public_id=m.id)
     assert [a["status"] for a in told["items"]] == ["approved"]
-
-
-@pytest.mark.parametrize("how", ["a second press", "two tabs"])
-async def test_terms_are_signed_once(stage: Stage, how: str) -> None:
-    m = await drafted(stage.world)
-    async with stage.window(stage.wallet(m)) as window:
-        await window.sign_in()
-        await window.goto(f"/app/mandates/{m.id}/review")
-        other = Window(await a_tab(window.page.context), window.base)
-        await other.goto(f"/app/mandates/{m.id}/review")
-        button = window.button("Sign these terms")
-        await (button.dblclick() if how == "a second press" else button.click())
-        await window.heading("Create your vault")
-        if how == "two tabs":
-            await other.press("Sign these terms")
-            await other.page.locator("h1").wait_for()
-    told = await m.read()
-    assert told["mandate"]["status"] == "signed"

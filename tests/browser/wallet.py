@@ -9,10 +9,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import anyio
 from aiohttp import ClientSession
 
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
+from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, PLENTY
 
 NAME: Final = "Test wallet"
@@ -68,6 +70,12 @@ class Wallet:
     def count(self, *methods: str) -> int:
         """How often it was asked for one of these."""
         return sum(m in methods for m in self.asked)
+
+    async def asked_to_send(self, times: int) -> None:
+        """Wait until it was."""
+        with anyio.fail_after(STUCK_S):
+            while self.count(*SENDS) < times:
+                await anyio.sleep(0.02)
 
     async def answer(self, _: Any, request: str) -> dict[str, Any]:
         """The binding's end: one EIP-1193 request."""
