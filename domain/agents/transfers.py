@@ -100,14 +100,19 @@ def units(amount: int) -> str:
     return f"{sign}{abs(amount) // 1_000_000}.{abs(amount) % 1_000_000:06d}"
 
 
-def _delta(report: StoredTransfer, state: str, amount: int, ref_kind: str) -> Delta:
-    return Delta(
-        chain_id=report.chain_id,
-        asset=report.asset,
-        state=state,
-        delta=amount,
-        ref_kind=ref_kind,
-        ref_id=report.tx_hash,
+def _deltas(report: StoredTransfer, ref_kind: str, **states: int) -> tuple[Delta, ...]:
+    """The deltas of a step, one for each state that changes."""
+    return tuple(
+        Delta(
+            chain_id=report.chain_id,
+            asset=report.asset,
+            state=state,
+            delta=delta,
+            ref_kind=ref_kind,
+            ref_id=report.tx_hash,
+        )
+        for state, delta in states.items()
+        if delta
     )
 
 
@@ -120,15 +125,14 @@ def report_transfer(
     Errors: `insufficient_idle` for an outbound amount above idle, unless the policy allows an
     overdraft.
     """
-    moved = _delta(report, "in_transit", report.amount, REF_REPORT)
-    if report.direction == "in":
-        return TransferTransition(report, (moved,))
-    if report.amount > idle:
+    out = report.direction == "out"
+    if out and report.amount > idle:
         if not allow_overdraft:
             raise _insufficient(report, idle)
         reason = f"allow_overdraft: idle was {units(idle)}, the report moves {units(report.amount)}"
         report = replace(report, override_reason=reason)
-    return TransferTransition(report, (moved, _delta(report, "idle", -report.amount, REF_REPORT)))
+    moved = {"in_transit": report.amount, "idle": -report.amount if out else 0}
+    return TransferTransition(report, _deltas(report, REF_REPORT, **moved))
 
 
 def _insufficient(report: StoredTransfer, idle: int) -> Refused:
@@ -160,9 +164,9 @@ def settle_transfer(
         raise ValueError(f"the report is {report.status}")
     out = report.direction == "out"
     if outcome.actual is None:
-        back = _delta(report, "in_transit", -report.amount, REF_FAILED)
-        idle_back = (_delta(report, "idle", report.amount, REF_FAILED),) if out else ()
-        return TransferTransition(replace(report, status=FAILED), (back, *idle_back))
+        back = {"in_transit": -report.amount, "idle": report.amount if out else 0}
+        failed = replace(report, status=FAILED)
+        return TransferTransition(failed, _deltas(report, REF_FAILED, **back))
     actual, in_transit = outcome.actual, report.amount if report.status == REPORTED else 0
     confirmed = replace(
         report,
@@ -173,11 +177,8 @@ def settle_transfer(
     change = in_transit - actual if out else actual
     if report.override_reason is None:
         change = _within(change, idle)
-    transit_deltas = (
-        (_delta(report, "in_transit", -in_transit, REF_CONFIRMED),) if in_transit else ()
-    )
-    idle_deltas = (_delta(report, "idle", change, REF_CONFIRMED),) if change else ()
-    return TransferTransition(confirmed, (*transit_deltas, *idle_deltas))
+    moved = {"in_transit": -in_transit, "idle": change}
+    return TransferTransition(confirmed, _deltas(report, REF_CONFIRMED, **moved))
 
 
 def _within(change: int, idle: int) -> int:
@@ -187,7 +188,7 @@ def _within(change: int, idle: int) -> int:
 
 def confirm_unreported(report: StoredTransfer) -> TransferTransition:
     """An inbound transfer without a report: confirmed at once, on idle."""
-    return TransferTransition(report, (_delta(report, "idle", report.amount, REF_CONFIRMED),))
+    return TransferTransition(report, _deltas(report, REF_CONFIRMED, idle=report.amount))
 
 
 def unreported_deltas(

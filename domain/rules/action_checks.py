@@ -89,25 +89,20 @@ class RemainingNow:
 
 def remaining(snapshot: MandateSnapshot) -> RemainingNow:
     """min(per action, day left, cash left), or nothing where no action is possible (contract 5)."""
-    for rule, before in BARS:
-        if not before.check(snapshot, _LEAST).ok:
-            return _bound(ZERO, rule.clause, blocked_by=rule.refusal)
-    amount, clause = _largest_amount(snapshot)
-    if clause is ClauseKey.PER_ACTION:
-        return _bound(amount, clause)
-    retry_at = earliest_possible(snapshot, lambda c: _largest_amount(c)[0] > amount)
-    return _bound(amount, clause, retry_at=retry_at)
-
-
-def _bound(
-    amount: Usdc,
-    clause: ClauseKey,
-    *,
-    blocked_by: str | None = None,
-    retry_at: datetime | None = None,
-) -> RemainingNow:
+    amount, clause, blocked_by, retry_at = _remaining(snapshot)
     binding = Binding(clause=int(clause), key=clause.key)
     return RemainingNow(value=amount, binding=binding, blocked_by=blocked_by, retry_at=retry_at)
+
+
+def _remaining(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey, str | None, datetime | None]:
+    for rule, before in BARS:
+        if not before.check(snapshot, _LEAST).ok:
+            return ZERO, rule.clause, rule.refusal, None
+    amount, clause = _largest_amount(snapshot)
+    if clause is ClauseKey.PER_ACTION:
+        return amount, clause, None, None
+    more = earliest_possible(snapshot, lambda c: _largest_amount(c)[0] > amount)
+    return amount, clause, None, more
 
 
 def _largest_amount(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
@@ -119,8 +114,7 @@ def _largest_amount(snapshot: MandateSnapshot) -> tuple[Usdc, ClauseKey]:
     free, _ = available_cash(snapshot)
     if free is not None:
         options.append((free, ClauseKey.BUDGET))
-    amount, binding = min(options, key=lambda o: (o[0], o[1]))
-    return amount, binding
+    return min(options)
 
 
 def retry_after_decline(snapshot: MandateSnapshot, decided: datetime) -> datetime:

@@ -89,7 +89,6 @@ def test_the_checks_come_in_a_fixed_order_and_an_ordinary_action_passes_all() ->
     told = action_checks(funded(chain=vault()), want())
     assert [c.code for c in told] == ORDER.split()
     assert all(c.ok and c.refusal is None for c in told)
-    assert all(set(c.as_json()) == {"clause", "code", "ok", "detail"} for c in told)
 
 
 @pytest.mark.parametrize(
