@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -66,16 +65,7 @@ LIES: tuple[tuple[str, tuple[str | int, ...], Any], ...] = (
     ("l2Book", ("levels", 0, 0, "px"), "-5"),
 )  # fmt: skip
 KINDS = tuple(sorted({kind for kind, _, _ in LIES}))
-SILENT = (
-    "status",
-    "lost",
-    "hang",
-    "executed_hang",
-    "executed_status",
-    "truncated",
-    "not_json",
-    "frozen",
-)
+SILENT = ("status", "lost", "hang", "executed_hang", "executed_status", "truncated", "not_json", "frozen")  # fmt: skip
 
 
 @dataclass
@@ -134,11 +124,8 @@ class Play:
         """The browser sends the bytes by itself."""
         if created is None:
             return
-        told = created["to_sign"]
         self.by_browser.add(created["order"]["cloid"])
-        body = {"action": json.loads(told["action"]), "nonce": told["nonce"]}
-        more = {"expiresAfter": told["expires_after"], "signature": self.t.sign(told)}
-        self.desk.test.exchange(body | more)
+        self.t.posts(created)
 
     async def buys(self) -> None:
         await self.sends(await self.prepared(slippage_bps=50))

@@ -10,7 +10,7 @@ import pytest
 from devtools.devvenue import VenueFault
 from devtools.devvenue.faults import FaultKind
 from tests.tools.trading.conftest import Desk, a_desk
-from tests.tools.trading.orders import BTC, Trader, day_use, trader
+from tests.tools.trading.orders import LIVE, Trader, code, day_use, trader
 from tools.model.operation import OperationResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -22,7 +22,7 @@ IDS = [f"{e}-{next(iter(m.values()), '')}" for e, m in EFFECTS]
 Made = dict[str, Any]
 Call = Callable[[Trader, Made], Awaitable[OperationResult]]
 ROUTES: dict[str, Call] = {
-    "order_prepare": lambda t, made: t.desk.do("order_prepare", t.caller, **BTC, mode_seen="live"),
+    "order_prepare": lambda t, made: t.desk.do("order_prepare", t.caller, **LIVE),
     "order_open": lambda t, made: t.desk.do(
         "order_open", t.caller, order_id=made["order"]["order_id"]
     ),
@@ -51,10 +51,7 @@ async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
             venue.faults.add(VenueFault(effect=effect, route="/info", **more))
         for name, call in ROUTES.items():
             reply = await in_time(desk, call(t, made))
-            assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
-                name,
-                reply.body,
-            )
+            assert code(reply) == (503, "wallet_venue_unavailable"), (name, reply.body)
             assert int(reply.headers["Retry-After"]) >= 1, name
             assert reply.body["retry_safe"] is True
             assert await desk.rows("orders") == orders, name
@@ -65,9 +62,8 @@ async def test_a_venue_that_tells_nothing_is_unavailable_and_leaves_nothing(
         assert status.body["may_trade"] is False
         assert (await in_time(desk, desk.do("trade_products"))).body["stale"] is True
         assert (await in_time(desk, desk.do("trade_positions", t.caller))).body["live"] is None
-        assert (await in_time(desk, desk.do("trade_me", t.caller))).body["locks"][
-            "order_key"
-        ] is None
+        me = await in_time(desk, desk.do("trade_me", t.caller))
+        assert me.body["locks"]["order_key"] is None
 
 
 @pytest.mark.parametrize(("effect", "more"), EFFECTS, ids=IDS)
@@ -80,9 +76,7 @@ async def test_an_order_is_not_sent_while_its_account_cannot_be_looked_at(
         desk.clock.forward(seconds=65)
         desk.test.faults.add(VenueFault(effect=effect, route="/info", kind="extraAgents", **more))
         reply = await in_time(desk, t.execute(made))
-        assert (reply.status, reply.body.get("error")) == (503, "wallet_venue_unavailable"), (
-            reply.body
-        )
+        assert code(reply) == (503, "wallet_venue_unavailable"), reply.body
         assert t.posted() == 0
         desk.test.faults.clear()
         desk.clock.forward(seconds=5)

@@ -11,9 +11,8 @@ from devtools.devvenue import VenueFault
 from domain.money import Usdc
 from domain.trading.precision import notional
 from tests.tools.trading.conftest import Desk
-from tests.tools.trading.orders import day_use, trader
+from tests.tools.trading.orders import later, trader, use
 from tests.tools.trading.stop_line import mandate_of
-from tools.trading.orders.status_sync import sync_due_orders
 
 pytestmark = pytest.mark.anyio
 
@@ -70,17 +69,12 @@ async def test_fills_that_the_venue_tells_one_after_the_other_are_waited_for(bot
     assert (told["status"], told["filled_size"], told["partial"]) == ("executed", "0.0006", False)
     assert len(told["fills"]) == 1
     assert told["fee_usdc"] is None
-    await _a_round(both)
+    await later(both, 15)
     stored = await t.stored(made["order"]["order_id"])
     assert (stored.fills_whole, len(stored.fills)) == (True, 2)
     assert stored.avg_px == Decimal("64005")
     whole = notional(stored.action.size, stored.action.limit_px).micros
-    assert set((await day_use(both)).values()) == {(whole, 0)}
-
-
-async def _a_round(ingest_context: Desk) -> None:
-    ingest_context.clock.forward(seconds=15)
-    await sync_due_orders(ingest_context.deps)
+    assert await use(both) == (whole, 0)
 
 
 async def test_an_order_of_yesterday_that_is_opened_again_has_no_part_of_today(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -20,34 +21,26 @@ async def listed(ingest_context: Desk, **request: Any) -> dict[str, dict[str, An
     return {i["sym"]: i for i in (await ingest_context.ok("indices_list", **request))["indices"]}
 
 
+def malformed(desk: Desk, path: tuple[str | int, ...], value: Any) -> None:
+    kind = "metaAndAssetCtxs"
+    desk.main.faults.add(VenueFault(effect="malformed", kind=kind, path=path, value=value))
+
+
 async def test_the_allowed_dexes_indices_are_listed_with_their_figures(desk: Desk) -> None:
     told = await desk.ok("indices_list")
-    assert (told["network"], told["stale"], told["as_of"]) == (
-        "mainnet",
-        False,
-        "2026-11-20T12:00:00.000Z",
-    )
+    head = (told["network"], told["stale"], told["as_of"])
+    assert head == ("mainnet", False, "2026-11-20T12:00:00.000Z")
     found = {i["sym"]: i for i in told["indices"]}
-    assert "xyz:GOLD" not in found
-    assert "km:US500" not in found
+    assert not {"xyz:GOLD", "km:US500"} & set(found)
     assert sorted(found) == [i["sym"] for i in told["indices"]]
+    expected = {
+        "asset_id": desk.main.market("xyz:XYZ100").asset, "dex": "xyz", "base": "XYZ100", "category": "indices",
+        "display_name": "Nasdaq 100", "collateral": "USDC", "status": "paper", "limit_enforced_by": "Venue",
+        "margin_mode": "strict_isolated",
+    }  # fmt: skip
     one = found["xyz:XYZ100"]
-    market = desk.main.market("xyz:XYZ100")
-    assert (one["asset_id"], one["dex"], one["base"], one["category"]) == (
-        market.asset,
-        "xyz",
-        "XYZ100",
-        "indices",
-    )
-    assert one["display_name"] == "Nasdaq 100"
-    assert (one["collateral"], one["status"], one["limit_enforced_by"], one["margin_mode"]) == (
-        "USDC",
-        "paper",
-        "Venue",
-        "strict_isolated",
-    )
-    assert one["mark_px"] is not None
-    assert one["open_interest_usdc"] is not None
+    assert {name: one[name] for name in expected} == expected
+    assert None not in (one["mark_px"], one["open_interest_usdc"])
 
 
 async def test_without_a_switch_an_index_is_paper_and_live_only_where_mainnet_is_on(
@@ -66,9 +59,8 @@ async def test_other_dexes_are_planned_and_shown_where_asked_for(desk: Desk) -> 
     assert found["km:US500"]["status"] == "planned"
     assert found["km:US500"]["collateral"] == "USDH"
     assert found["km:US500"]["open_interest_usdc"] is None
-    assert set(await listed(desk, include="planned", dex="km")) == {
-        s for s in found if s.startswith("km:")
-    }
+    of_km = {s for s in found if s.startswith("km:")}
+    assert set(await listed(desk, include="planned", dex="km")) == of_km
     assert await listed(desk, dex="km") == {}
     assert (await desk.refused("indices_list", dex="nope")).body["error"] == "not_found"
 
@@ -89,10 +81,7 @@ async def test_an_index_without_either_figure_of_a_two_sided_book_is_halted(
 ) -> None:
     assert (await listed(desk))["xyz:XYZ100"]["status"] == "paper"
     place = [m.coin for m in desk.main.state.of_dex("xyz")].index("xyz:XYZ100")
-    path = (1, place, figure)
-    desk.main.faults.add(
-        VenueFault(effect="malformed", kind="metaAndAssetCtxs", path=path, value=None)
-    )
+    malformed(desk, (1, place, figure), None)
     desk.clock.forward(seconds=65)
     assert (await listed(desk))["xyz:XYZ100"]["status"] == "halted"
 
@@ -168,27 +157,17 @@ async def test_prices_are_held_for_twenty_seconds(desk: Desk) -> None:
     assert (await listed(desk))["xyz:XYZ100"]["mark_px"] == "26000.0"
 
 
-async def test_a_malformed_figure_is_null_and_never_zero(desk: Desk) -> None:
-    place = (1, 0)
-    for field in ("markPx", "openInterest", "prevDayPx", "dayNtlVlm"):
-        desk.main.faults.clear()
-        desk.clock.forward(minutes=1)
-        desk.main.faults.add(
-            VenueFault(
-                effect="malformed", kind="metaAndAssetCtxs", path=(*place, field), value="a lot"
-            )
-        )
-        one = (await desk.ok("indices_list"))["indices"]
-        bad = next(i for i in one if i["asset_id"] == 110_000)
-        shown = {
-            "markPx": "mark_px",
-            "openInterest": "open_interest",
-            "prevDayPx": "prev_day_px",
-            "dayNtlVlm": "day_volume_usdc",
-        }[field]
-        assert bad[shown] is None
-        if field in ("markPx", "openInterest"):
-            assert bad["open_interest_usdc"] is None
+@pytest.mark.parametrize(
+    ("field", "shown"),
+    [("markPx", "mark_px"), ("openInterest", "open_interest"), ("prevDayPx", "prev_day_px"), ("dayNtlVlm", "day_volume_usdc")],
+)  # fmt: skip
+async def test_a_malformed_figure_is_null_and_never_zero(
+    field: str, shown: str, desk: Desk
+) -> None:
+    malformed(desk, (1, 0, field), "a lot")
+    (bad,) = [i for i in (await listed(desk)).values() if i["asset_id"] == 110_000]
+    assert bad[shown] is None
+    assert (bad["open_interest_usdc"] is None) == (field in ("markPx", "openInterest"))
 
 
 async def test_no_index_is_shown_that_the_venue_does_not_have(desk: Desk) -> None:
@@ -202,15 +181,11 @@ async def test_no_index_is_shown_that_the_venue_does_not_have(desk: Desk) -> Non
 async def test_with_no_dex_allowed_everything_is_planned(sqlite_url: str) -> None:
     async with a_desk(sqlite_url, dexes=()) as desk:
         assert await listed(desk) == {}
-        assert {i["status"] for i in (await listed(desk, include="planned")).values()} <= {
-            "planned",
-            "delisted",
-        }
+        rows = (await listed(desk, include="planned")).values()
+        assert {i["status"] for i in rows} <= {"planned", "delisted"}
 
 
 def test_figures_are_the_venues_own_and_amounts_have_six_decimals() -> None:
-    from decimal import Decimal
-
     assert text(Decimal("2703997.4500000002")) == "2703997.4500000002"
     assert text(Decimal("25451.0")) == "25451.0"
     assert usdc_text(Decimal("1.9999999")) == "1.999999"

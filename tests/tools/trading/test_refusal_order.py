@@ -8,7 +8,7 @@ import pytest
 
 from domain.trading.order_gate import FieldProblem
 from tests.tools.trading.conftest import Desk
-from tests.tools.trading.orders import trader
+from tests.tools.trading.orders import BTC, code, ordered, trader
 from tools.trading.orders.request_models import CloseIn, DoorOrderIn, parse_close, parse_order
 
 pytestmark = pytest.mark.anyio
@@ -29,27 +29,16 @@ async def test_a_field_that_is_wrong_is_told_before_a_cap(
     asked: dict[str, Any], field: str, much: dict[str, str], desk: Desk
 ) -> None:
     t = await trader(desk)
-    base = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20"}
-    body = base | {"mode_seen": "live"} | asked | much
-    reply = await desk.refused("order_prepare", t.caller, **body)
-    assert reply.body["error"] == "wallet_invalid_order"
+    reply = await ordered(desk, t.caller, **{"mode_seen": "live", **asked, **much})
+    assert code(reply) == (422, "wallet_invalid_order")
     assert reply.body["remaining"]["field"] == field
     assert await desk.rows("orders") == []
 
 
 async def test_a_field_that_is_wrong_is_told_before_a_lock_that_is_shut(desk: Desk) -> None:
     t = await trader(desk, listed=False)
-    reply = await desk.refused(
-        "order_prepare",
-        t.caller,
-        product="BTC",
-        side="buy",
-        type="market",
-        notional_usdc="20",
-        mode_seen="live",
-        sign_mode="none",
-    )
-    assert reply.body["error"] == "wallet_invalid_order"
+    reply = await ordered(desk, t.caller, mode_seen="live", sign_mode="none")
+    assert code(reply) == (422, "wallet_invalid_order")
     assert reply.body["remaining"]["field"] == "sign_mode"
 
 
@@ -75,8 +64,8 @@ async def test_a_field_that_is_wrong_is_told_before_a_lock_that_is_shut(desk: De
     ],
 )  # fmt: skip
 def test_the_wrong_field_is_named(changes: dict[str, object], field: str) -> None:
-    asked = {"product": "BTC", "side": "buy", "type": "market", "notional_usdc": "20", "mode_seen": "paper"}  # fmt: skip
-    problem = parse_order(DoorOrderIn.model_validate(asked | changes, strict=True))
+    asked = {**BTC, "mode_seen": "paper", **changes}
+    problem = parse_order(DoorOrderIn.model_validate(asked, strict=True))
     assert isinstance(problem, FieldProblem)
     assert problem.field == field
 
