@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 from domain.money import Usdc
 from domain.refusals import Refused
-from domain.trading.modes import Mode
 from domain.trading.order_gate import FieldProblem
 from domain.trading.order_input import CloseRequest, amount_of
 from domain.trading.orders import (
     BECOMES,
     DONE,
-    By,
     OrderTransition,
     Status,
-    first_status,
     next_poll_at,
     next_status,
 )
@@ -63,17 +60,6 @@ def test_every_status_is_reached_from_a_beginning() -> None:
     while more := {after for (s, _), after in BECOMES.items() if s in reached} - reached:
         reached |= more
     assert reached == set(STATUSES)
-
-
-@pytest.mark.parametrize(
-    ("mode", "by", "status"),
-    [
-        ("paper", "owner", "prepared"), ("paper", "agent", "prepared"),
-        ("live", "owner", "awaiting_signature"), ("live", "agent", "awaiting_owner"),
-    ],
-)  # fmt: skip
-def test_where_an_order_begins(mode: Mode, by: By, status: Status) -> None:
-    assert first_status(mode, by) == status
 
 
 def test_the_venue_is_asked_after_1_3_10_and_30_seconds_then_every_minute() -> None:
@@ -179,22 +165,6 @@ def test_how_much_a_close_takes_off(held: str, asked: dict[str, str], size: str 
 
 
 # -- the throttle
-
-
-def test_ten_a_minute_and_sixty_an_hour_with_the_right_time_to_wait() -> None:
-    throttle, at = Throttle(), NOW
-    for _ in range(10):
-        assert throttle.take("w", at) is None
-    full = throttle.take("w", at + timedelta(seconds=20))
-    assert full is not None
-    assert (full.period, full.retry_at) == ("minute", NOW + timedelta(minutes=1))
-    for minute in range(1, 6):
-        for _ in range(10):
-            assert throttle.take("w", NOW + timedelta(minutes=minute)) is None
-    full = throttle.take("w", NOW + timedelta(minutes=10))
-    assert full is not None
-    assert (full.period, full.retry_at) == ("hour", NOW + timedelta(hours=1))
-    assert throttle.take("w", NOW + timedelta(hours=1)) is None
 
 
 def test_two_closes_a_minute_pass_whatever_orders_did() -> None:

@@ -12,7 +12,7 @@ import pytest
 from devtools.devvenue import VenueFault
 from tests.tools.trading.conftest import Desk, a_desk, order_key
 from tests.tools.trading.orders import BTC, LIVE, Trader, allow, code, day_use
-from tools.model.operation import Caller
+from tools.model.operation import Caller, OperationResult
 
 pytestmark = pytest.mark.anyio
 
@@ -121,8 +121,8 @@ async def test_abuse_2_taken_off_the_list_before_the_second_step_sends_nothing(d
 # -- the limits
 
 
-async def put(ingest_context: Desk, who: Caller, **limits: Any) -> Any:
-    return await ingest_context.do("trade_limits", who, **limits)
+async def put(desk: Desk, who: Caller, **limits: Any) -> OperationResult:
+    return await desk.do("trade_limits", who, **limits)
 
 
 async def test_abuse_25_limits_only_fall_all_or_nothing(both: Desk) -> None:

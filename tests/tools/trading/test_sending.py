@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from devtools.devvenue.faults import FaultKind
 from tests.tools.trading.conftest import Desk, a_desk, order_key
 from tests.tools.trading.orders import (
     LIVE,
+    Trader,
     agent,
     code,
     day_use,
@@ -27,10 +29,6 @@ from tests.tools.trading.orders import (
 pytestmark = pytest.mark.anyio
 # How long an order's fate is asked after, on the loop's clock.
 RESULT_S = 30
-
-
-async def settled(desk: Desk, *, seconds: float = 15, rounds: int = 1) -> None:
-    await later(desk, *[seconds] * rounds)
 
 
 # -- signatures
@@ -86,37 +84,43 @@ async def test_abuse_5_a_confirm_id_has_128_bits_and_is_kept_as_a_hash(desk: Des
     assert len(row["confirm_hash"]) == 64
 
 
-async def test_abuse_9_a_key_that_was_taken_back_a_second_ago_is_dead(desk: Desk) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
+async def rotated(desk: Desk, t: Trader) -> None:
+    """The venue may list the old key for a while."""
     desk.clock.forward(seconds=1)
-    # Rotates: the venue may list the old one for a while.
     await desk.enabled(t.person, order_key(900))
-    refused = ((409, "wallet_not_ready"), (422, "wallet_signature_invalid"))
-    assert code(await t.execute(made)) in refused
-    assert t.posted() == 0
 
 
-async def test_abuse_10_a_key_past_its_end_by_our_clock_is_refused_whatever_the_venue_does(
-    desk: Desk,
-) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
+async def ended(desk: Desk, t: Trader) -> None:
+    """By our clock, whatever the venue does."""
     await desk.store.write(lambda uow: uow.sql.run("UPDATE venue_agent_keys SET valid_until = 1"))
-    assert code(await t.execute(made)) == (409, "wallet_not_ready")
-    refused = await desk.refused("order_prepare", t.caller, **LIVE)
-    assert refused.body["remaining"] == {"step": "enable"}
-    assert t.posted() == 0
 
 
-async def test_abuse_11_after_a_wallet_moved_its_former_owners_keys_are_dead(desk: Desk) -> None:
-    t = await trader(desk)
-    made = await t.prepare()
+async def moved(desk: Desk, t: Trader) -> None:
+    """An address counts on the list only while it is linked."""
     link = await desk.store.read(lambda uow: uow.venue.link_to(t.person.wallet.address, "testnet"))
     assert link is not None
     await desk.store.write(lambda uow: uow.venue.end_link(link.link_id, "moved", desk.clock.now()))
-    # An address counts on the list only while it is linked.
-    assert code(await t.execute(made)) == (409, "wallet_mode_changed")
+
+
+@pytest.mark.parametrize(
+    ("happens", "status", "refused"),
+    [
+        (rotated, 422, "wallet_signature_invalid"),
+        (ended, 409, "wallet_not_ready"),
+        (moved, 409, "wallet_mode_changed"),
+    ],
+    ids=["taken back", "past its end", "of a wallet that moved"],
+)
+async def test_abuse_9_to_11_a_key_that_ended_a_second_ago_is_dead(
+    happens: Callable[[Desk, Trader], Awaitable[None]], status: int, refused: str, desk: Desk
+) -> None:
+    t = await trader(desk)
+    made = await t.prepare()
+    await happens(desk, t)
+    assert code(await t.execute(made)) == (status, refused)
+    if happens is ended:
+        again = await desk.refused("order_prepare", t.caller, **LIVE)
+        assert again.body["remaining"] == {"step": "enable"}
     assert t.posted() == 0
 
 
@@ -209,7 +213,7 @@ async def test_abuse_45_an_answer_of_an_unknown_form_is_never_a_success(sqlite_u
             "order_get", t.caller, order_id=made["order"]["order_id"]
         )
         desk.test.faults.clear()
-        await settled(desk)
+        await later(desk, 15)
         assert (await t.stored(made["order"]["order_id"])).status == "executed"
         assert t.posted() == 1
 
@@ -249,7 +253,7 @@ async def test_a_lost_answer_is_asked_after_and_never_sent_again(
             again = await t.execute(made)
             assert (again.status, again.body["status"]) == (202, "unknown")
             assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
-            await settled(desk, seconds=60, rounds=5)
+            await later(desk, *[60] * 5)
             stored = await t.stored(order_id)
             assert stored.status == "rejected"
             assert await use(desk) == (0, 0)
@@ -267,11 +271,11 @@ async def test_while_the_venue_is_silent_about_it_an_order_stays_unknown_and_res
         desk.test.faults.add(VenueFault(effect="lost", route="/exchange", times=1))
         desk.test.faults.add(VenueFault(effect="status", kind="orderStatus", status=503))
         assert code(await t.execute(made)) == (504, "wallet_outcome_unknown")
-        await settled(desk, seconds=200, rounds=4)
+        await later(desk, *[200] * 4)
         assert (await t.stored(made["order"]["order_id"])).status == "unknown"
         assert all(reserved > 0 for _, reserved in (await day_use(desk)).values())
         desk.test.faults.clear()
-        await settled(desk, seconds=61)
+        await later(desk, 61)
         stored = await t.stored(made["order"]["order_id"])
         assert (stored.status, stored.verified, stored.fills_whole) == ("executed", True, True)
         assert t.posted() == 1
@@ -314,13 +318,13 @@ async def test_abuse_23_a_process_that_dies_leaves_an_order_that_is_settled_by_i
     assert (await t.stored(order_id)).status == "executing"
     again = await t.execute(made)
     assert (again.status, again.body["status"]) == (202, "executing")
-    await settled(both, seconds=11)
+    await later(both, 11)
     stored = await t.stored(order_id)
     if after:
         assert (stored.status, t.posted()) == ("executed", 1)
     else:
         assert stored.status == "unknown"
-        await settled(both, seconds=60, rounds=5)
+        await later(both, *[60] * 5)
         assert ((await t.stored(order_id)).status, t.posted()) == ("rejected", 0)
 
 

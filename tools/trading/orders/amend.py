@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from domain.ports import Venue
@@ -17,12 +17,10 @@ from domain.trading.orders import (
     Envelope,
     Order,
     next_status,
-    proof_due,
 )
 from domain.trading.venue_account import AgentKey, Link, milliseconds
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import (
-    AnyContext,
     Caller,
     Deps,
     ExternalEffect,
@@ -31,7 +29,7 @@ from tools.model.operation import (
 )
 from tools.trading.fields import LOOK_AT_WAITING, order_write, venue_of
 from tools.trading.orders.market_state import outage_reason
-from tools.trading.orders.order_end import traded
+from tools.trading.orders.order_end import given_up
 from tools.trading.orders.prepare import (
     OrderFacts,
     action_of,
@@ -62,7 +60,7 @@ from tools.trading.orders.routes import (
     prepared,
     visible_order,
 )
-from tools.trading.orders.status_sync import sync_status, venue_state_of
+from tools.trading.orders.status_sync import VenueLook, sync_status
 from tools.trading.orders.submit import NOBODYS, outcome_unknown, reload, venue_silent
 from tools.trading.orders.trader_context import counted, load_trader, surface_of, trader_context
 
@@ -94,7 +92,8 @@ async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Rep
     sent = False
     if order.envelope is not None and order.wallet is not None:
         try:
-            _, venue_state = await venue_state_of(venue_of(deps, order.network), order, "order")
+            venue = venue_of(deps, order.network)
+            _, venue_state = await VenueLook(venue, order, "order").pricing()
         except Refused as refused:
             why = outage_reason(refused)
             raise Refused(refusal("wallet_venue_unavailable", why=why)) from None
@@ -175,7 +174,7 @@ def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancel
     if order.status == "awaiting_signature":
         return Cancelling(order=order, given_out=True)
     if order.status in UNSENT or (order.status == "resting" and order.mode == "paper"):
-        return Cancelling(order=_cancelled(uow, order, ctx.now))
+        return Cancelling(order=given_up(uow, order, "cancel", ctx.now))
     if order.status != "resting":
         raise _conflict("It is not known yet what became of the order.")
     if ctx.caller.role == "agent":
@@ -184,23 +183,6 @@ def begin_cancel(uow: UnitOfWork, ctx: RequestContext[CancelIn, None]) -> Cancel
     key = uow.venue.key_in_use(link.link_id, "order") if link else None
     if STEP_TWO & ctx.request.sent().keys():
         return Cancelling(order=order, link=link, key=key, signed=signed_of(ctx.request))
-    return _request_cancel(uow, ctx, order, link, key)
-
-
-def _cancelled(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    status = next_status(order.status, "cancel")
-    used = traded(order, order.counted)
-    after = replace(release(uow, order, used), status=status, done_at=now)
-    return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
-
-
-def _request_cancel(
-    uow: UnitOfWork,
-    ctx: AnyContext,
-    order: Order,
-    link: Link | None,
-    key: AgentKey | None,
-) -> Cancelling:
     confirm, until = new_confirm_id(ctx.ids), ctx.now + timedelta(seconds=CANCEL_S)
     nonce = next_nonce(uow, order, ctx.now)
     envelope = Envelope(nonce=nonce, expires_after=milliseconds(until))
@@ -238,7 +220,7 @@ async def _taken_back(deps: Deps, order: Order) -> Order:
         was = uow.orders.get(order.order_id, lock=True)
         if was is None or was.version != synced.version:
             raise _conflict("The order was changed by another request at the same time.")
-        return _cancelled(uow, was, now)
+        return given_up(uow, was, "cancel", now)
 
     return await deps.store.write(work)
 

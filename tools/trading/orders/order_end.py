@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import product
-from typing import Final
+from typing import Final, Literal
 
 from domain.money import ZERO, Usdc
 from domain.refusals import Refusal, refusal
@@ -200,10 +200,14 @@ def _reason_of(refused: Refusal) -> dict[str, str]:
     return raw | ({"venue_kind": str(kind)} if kind else {})
 
 
-def expired(uow: UnitOfWork, order: Order, now: datetime) -> Order:
-    """Write down that an order's time is up, and give its part of the day back."""
-    status = next_status(order.status, "expire")
-    after = replace(release(uow, order), status=status, done_at=now)
+def given_up(
+    uow: UnitOfWork, order: Order, how: Literal["expire", "cancel"], now: datetime
+) -> Order:
+    """Write down that an order's time is up, or that it was taken back, and give its part of the
+    day back but for what it traded.
+    """
+    freed = release(uow, order, traded(order, order.counted))
+    after = replace(freed, status=next_status(order.status, how), done_at=now)
     return uow.orders.save(replace(after, next_check_at=proof_due(after, now)), order)
 
 
@@ -277,7 +281,7 @@ def learn(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
         return end_order(uow, order, end, now)
     if order.status in UNSENT:
         # Its bytes have ended too, so that nobody can send them any more.
-        return order if now < order.expires_at else expired(uow, order, now)
+        return order if now < order.expires_at else given_up(uow, order, "expire", now)
     return order if order.status in DONE else _not_over(uow, order, news, now)
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Final
 
 from domain.ports import Venue
-from domain.refusals import Refused
+from domain.refusals import Refusal, Refused, refusal
 from domain.trading.indices import dex_of
 from domain.trading.modes import Mode
-from domain.trading.order_gate import rejected
+from domain.trading.order_gate import Step, not_ready, rejected
 from domain.trading.orders import (
     DONE,
     FORGOTTEN_AFTER,
@@ -46,11 +46,10 @@ from tools.trading.orders.order_end import (
     News,
     change_order,
     count_contradiction,
-    expired,
     filled_more,
+    given_up,
     learn,
 )
-from tools.trading.orders.venue_errors import kind_of, refusal_for
 
 log = logging.getLogger("wallet.orders")
 
@@ -59,6 +58,36 @@ A_ROUND: Final = 20
 GRACE: Final = timedelta(seconds=60)
 _BEFORE: Final = timedelta(seconds=60)  # the venue's clock may be behind ours
 _LESS: Final = "its fills come to less than its status says"
+
+
+_STEPS: Final[dict[str, Step]] = {"builder": "builder_fee", "signer": "enable", "unfunded": "fund"}
+
+
+def refusal_for(placed: Placed) -> Refusal:
+    """The refusal for what the venue refused. Some of its words say what the account lacks."""
+    kind, words = placed.kind or "other", placed.words or "it gave no words"
+    if kind in _STEPS:
+        return not_ready(_STEPS[kind], {"venue": words})
+    if kind == "reduce_only":
+        return refusal("wallet_no_position", detail={"venue": words}, product="that product")
+    if kind in ("nonce", "expired"):
+        why = "the venue does not take its nonce or its time any more"
+        return refusal("wallet_signature_invalid", detail={"venue": words}, why=why)
+    return rejected(words, kind)
+
+
+def kind_of(status: str) -> str:
+    """Our class of a status that is a refusal."""
+    known = {
+        "iocCancelRejected": "no_liquidity",
+        "marketOrderNoLiquidityRejected": "no_liquidity",
+        "perpMarginRejected": "margin",
+        "oracleRejected": "price_band",
+        "badAloPxRejected": "post_only",
+        "minTradeNtlRejected": "min_notional",
+        "tickRejected": "tick",
+    }
+    return known.get(status, "oi_cap" if "OpenInterest" in status else "other")
 
 
 def end_of(placed: Placed) -> OrderEnd:
@@ -86,23 +115,15 @@ async def confirm_end(venue: Venue, order: Order, placed: Placed, priority: Prio
         return end
     denied = replace(end, transition="lose", size=None, avg_px=None)
     try:
-        venue_state = await venue.order_status(
-            order.wallet or "", order.action.cloid, priority=priority
-        )
+        seen = await VenueLook(venue, order, priority).status()
     except Refused:
         return end if end.transition == "fill" and end.size == order.action.size else denied
     if end.transition == "refuse":
-        says_so = venue_state is None or refused_unfilled(order, venue_state)
-        return replace(end, verified=venue_state is not None) if says_so else denied
-    if (
-        venue_state is None
-        or venue_state.state != "filled"
-        or identity_doubt(order, venue_state) is not None
-    ):
+        says_so = seen is None or refused_unfilled(order, seen)
+        return replace(end, verified=seen is not None) if says_so else denied
+    if seen is None or seen.state != "filled" or identity_doubt(order, seen) is not None:
         return denied
-    return (
-        replace(end, verified=True) if filled_by_status(order, venue_state) == end.size else denied
-    )
+    return replace(end, verified=True) if filled_by_status(order, seen) == end.size else denied
 
 
 async def sync_status(
@@ -114,162 +135,169 @@ async def sync_status(
     already that it does not know the order. Errors: `venue_unavailable`; then the order is as it
     was.
     """
-    venue = venue_of(deps, order.network)
-    priority = priority or _lane(order)
-    action, venue_state = await venue_state_of(venue, order, priority)
+    priority = priority or ("close" if order.closing else "house")
+    look = VenueLook(venue_of(deps, order.network), order, priority)
+    action, seen = await look.pricing()
     end = more = None
-    if venue_state is not None:
-        end = await _end_seen(venue, replace(order, action=action), venue_state, priority)
-        more = await _filled_more(venue, order, venue_state, priority) if end is None else None
-    if end is None and _is_forgotten(order, venue_state, forgotten):
-        end = await _forgotten(venue, order, venue_state, priority)
-    news = News(action=action, seen=venue_state, end=end, more=more)
-    now = deps.clock.now()
+    if seen is not None:
+        end = await replace(look, order=replace(order, action=action)).end(seen)
+        more = await look.filled_more(seen) if end is None else None
+    if end is None and _is_forgotten(order, seen, forgotten):
+        end = await look.end_forgotten(seen)
+    news, now = News(action=action, seen=seen, end=end, more=more), deps.clock.now()
     return await change_order(deps, order, lambda uow, was: learn(uow, was, news, now))
 
 
-async def venue_state_of(
-    venue: Venue, order: Order, priority: Priority
-) -> tuple[OrderAction, OrderSeen | None]:
-    """The pricing of an order that the venue has, and its state; the last one and None where it has
-    none. Errors: `venue_unavailable`.
+def _is_forgotten(order: Order, seen: OrderSeen | None, forgotten: bool) -> bool:
+    """True for an order that the venue named before, and by now has not known, or called by a word
+    that says nothing, for several looks in a row.
     """
-    for action in (order.action, *reversed(order.former)):
-        venue_state = await venue.order_status(order.wallet or "", action.cloid, priority=priority)
-        if venue_state is not None:
-            return action, venue_state
-    return order.action, None
+    if order.status != "resting" and not (order.status == "unknown" and _has_oid(order)):
+        return False
+    silent = seen is None or seen.state == "unknown"
+    if not silent and not (was_open(order) and seen is not None and seen.state == "refused"):
+        return False
+    return forgotten or order.tries >= FORGOTTEN_AFTER
 
 
-def _lane(order: Order) -> Priority:
-    return "close" if order.closing else "house"
+def _has_oid(order: Order) -> bool:
+    return order.seen is not None and order.seen.oid is not None
 
 
 # -- what the venue's word comes to
 
 
-async def _end_seen(
-    venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
-) -> OrderEnd | None:
-    """The end of an order by the venue's word; None where that is no news, or not known."""
-    doubt = identity_doubt(order, venue_state)
-    if doubt is not None:
-        return OrderEnd(
-            transition="lose", oid=venue_state.oid, venue_message=venue_state.status, doubt=doubt
-        )
-    if venue_state.state == "unknown":
-        return None
-    if venue_state.state == "open":
-        if order.status == "resting":
+@dataclass(frozen=True, slots=True)
+class VenueLook:
+    """A look at an order by the venue's own words."""
+
+    venue: Venue
+    order: Order
+    priority: Priority
+
+    async def status(self, action: OrderAction | None = None) -> OrderSeen | None:
+        """The status of the order, or of another pricing of it. Errors: `venue_unavailable`."""
+        cloid = (action or self.order.action).cloid
+        wallet = self.order.wallet or ""
+        return await self.venue.order_status(wallet, cloid, priority=self.priority)
+
+    async def pricing(self) -> tuple[OrderAction, OrderSeen | None]:
+        """The pricing of the order that the venue has, and its state; the last one and None where
+        it has none. Errors: `venue_unavailable`.
+        """
+        for action in (self.order.action, *reversed(self.order.former)):
+            seen = await self.status(action)
+            if seen is not None:
+                return action, seen
+        return self.order.action, None
+
+    async def end(self, seen: OrderSeen) -> OrderEnd | None:
+        """The end of the order by its status; None where that is no news, or not known."""
+        order = self.order
+        said = OrderEnd(transition="lose", oid=seen.oid, venue_message=seen.status)
+        doubt = identity_doubt(order, seen)
+        if doubt is not None:
+            return replace(said, doubt=doubt)
+        if seen.state == "unknown" or (seen.state == "open" and order.status == "resting"):
             return None
-        return OrderEnd(transition="rest", oid=venue_state.oid, venue_message=venue_state.status)
-    if refused_unfilled(order, venue_state):
+        if seen.state == "open":
+            return replace(said, transition="rest")
+        if not refused_unfilled(order, seen):
+            return await self._end_traded(seen, said)
         if was_open(order):
             return None  # what stood in the book was not refused
-        why = rejected(venue_state.status, kind_of(venue_state.status))
         # One word: what its answer did not refuse too is looked for until its bytes have ended.
-        end = OrderEnd(
-            transition="refuse", size=Decimal(0), refusal=why, fills_complete=True, verified=False
+        return replace(
+            said,
+            transition="refuse",
+            size=Decimal(0),
+            refusal=rejected(seen.status, kind_of(seen.status)),
+            fills_complete=True,
+            verified=False,
         )
-        return replace(end, oid=venue_state.oid, venue_message=venue_state.status)
-    return await _end_traded(venue, order, venue_state, priority)
 
+    async def _end_traded(self, seen: OrderSeen, said: OrderEnd) -> OrderEnd | None:
+        """The end of an order that trades no more, with its fills; None while the size that traded
+        is not known.
+        """
+        filled = filled_by_status(self.order, seen)
+        as_asked = seen.size in (None, self.order.action.size)
+        # A status that understates what traded would give a reservation back: fills are asked too.
+        known = await self.fills(seen.oid)
+        if known is None and (not filled or not as_asked):
+            return None
+        end = known or OrderEnd(transition="fill")
+        traded = filled_size(end.fills)
+        size = traded if filled is None else max(filled, traded)
+        if filled is not None and filled < (self.order.filled_size or 0):
+            size = filled  # it contradicts what is known, which `end_order` refuses
+        # Fills may be told later than the order's end; the others are asked for again.
+        return replace(
+            said,
+            transition="fill" if seen.state == "filled" else "cancel",
+            size=size,
+            fills=end.fills,
+            fills_complete=traded >= size,
+            doubt=end.doubt,
+        )
 
-async def _end_traded(
-    venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
-) -> OrderEnd | None:
-    """The end of an order that trades no more, with its fills; None while the size that traded is
-    not known.
-    """
-    filled = filled_by_status(order, venue_state)
-    as_asked = venue_state.size in (None, order.action.size)
-    # A status that understates what traded would give a reservation back: fills are asked for too.
-    end = await _fills(venue, order, venue_state.oid, priority)
-    if end is None and (not filled or not as_asked):
-        return None
-    end = end or OrderEnd(transition="fill")
-    traded = filled_size(end.fills)
-    size = traded if filled is None else max(filled, traded)
-    if filled is not None and filled < (order.filled_size or 0):
-        size = filled  # it contradicts what is known, which `end_order` refuses
-    # Fills may be told later than the order's end; the others are asked for again.
-    return replace(
-        end,
-        transition="fill" if venue_state.state == "filled" else "cancel",
-        size=size,
-        oid=venue_state.oid,
-        venue_message=venue_state.status,
-        fills_complete=traded >= size,
-    )
+    async def filled_more(self, seen: OrderSeen) -> OrderEnd | None:
+        """The fills of an order that rests, where there are more than are known."""
+        known, filled = self.order.filled_size or Decimal(0), filled_by_status(self.order, seen)
+        if seen.state != "open" or filled is None or filled <= known:
+            return None
+        end = await self.fills(seen.oid)
+        return end if end is not None and filled_size(end.fills) > known else None
 
+    async def fills(self, oid: int | None) -> OrderEnd | None:
+        """The order's fills, None where the venue does not tell them now."""
+        order, since = self.order, self.order.created_at
+        if order.envelope is not None:
+            # No bytes act before they are made; who says that they were sent may come much later.
+            since = max(since, at_milliseconds(order.envelope.nonce))
+        # Many rows may come: they are the house's to read, and take nothing of a person's share.
+        priority: Priority = "house" if self.priority == "order" else self.priority
+        try:
+            rows = await self.venue.fills(order.wallet or "", since - _BEFORE, priority=priority)
+        except Refused:
+            return None
+        return fills_of(order, rows, oid)
 
-async def _filled_more(
-    venue: Venue, order: Order, venue_state: OrderSeen, priority: Priority
-) -> OrderEnd | None:
-    """The fills of an order that rests, where there are more than are known."""
-    filled = filled_by_status(order, venue_state)
-    if venue_state.state != "open" or filled is None or filled <= (order.filled_size or Decimal(0)):
-        return None
-    end = await _fills(venue, order, venue_state.oid, priority)
-    more = end is not None and filled_size(end.fills) > (order.filled_size or Decimal(0))
-    return end if more else None
+    async def end_forgotten(self, seen: OrderSeen | None) -> OrderEnd | None:
+        """The end of an order that the venue knows no more and does not name as open: what its
+        fills say. Errors: `venue_unavailable`.
+        """
+        order, oid = self.order, self.order.seen.oid if self.order.seen is not None else None
+        standing = await self.venue.open_orders(
+            order.wallet or "", dex_of(order.product), priority=self.priority
+        )
+        if any(o.cloid == order.action.cloid or o.oid == oid for o in standing):
+            return None
+        end = await self.fills(oid)
+        if end is None or contradiction(order, end) is not None:
+            end = OrderEnd(transition="cancel")
+        return replace(
+            end,
+            transition="cancel",
+            size=max(filled_size(end.fills), order.filled_size or Decimal(0)),
+            venue_message="unknownOid" if seen is None else seen.status,
+            fills_complete=True,
+            verified=False,
+        )
 
-
-async def _fills(
-    venue: Venue, order: Order, oid: int | None, priority: Priority
-) -> OrderEnd | None:
-    """The order's fills, None where the venue does not tell them now."""
-    since = order.created_at
-    if order.envelope is not None:
-        # No bytes act before they are made, whoever sends them; who says so may come much later.
-        since = max(since, at_milliseconds(order.envelope.nonce))
-    since -= _BEFORE
-    # Many rows may come: they are the house's to read, and take nothing of a person's share.
-    priority = "house" if priority == "order" else priority
-    try:
-        return fills_of(order, await venue.fills(order.wallet or "", since, priority=priority), oid)
-    except Refused:
-        return None
-
-
-def _is_forgotten(order: Order, venue_state: OrderSeen | None, forgotten: bool) -> bool:
-    """True for an order that the venue named before, and by now has not known, or called by a word
-    that says nothing, for several looks in a row.
-    """
-    name = order.seen is not None and order.seen.oid is not None
-    if order.status != "resting" and not (order.status == "unknown" and name):
-        return False
-    silent = venue_state is None or venue_state.state == "unknown"
-    if not silent and not (
-        was_open(order) and venue_state is not None and venue_state.state == "refused"
-    ):
-        return False
-    return forgotten or order.tries >= FORGOTTEN_AFTER
-
-
-async def _forgotten(
-    venue: Venue, order: Order, venue_state: OrderSeen | None, priority: Priority
-) -> OrderEnd | None:
-    """The end of an order that the venue knows no more and does not name as open: what its fills
-    say. Errors: `venue_unavailable`.
-    """
-    standing = await venue.open_orders(order.wallet or "", dex_of(order.product), priority=priority)
-    oid = order.seen.oid if order.seen is not None else None
-    if any(o.cloid == order.action.cloid or o.oid == oid for o in standing):
-        return None
-    end = await _fills(venue, order, oid, priority)
-    if end is None or contradiction(order, end) is not None:
-        end = OrderEnd(transition="cancel")
-    word = "unknownOid" if venue_state is None else venue_state.status
-    size = max(filled_size(end.fills), order.filled_size or Decimal(0))
-    return replace(
-        end,
-        transition="cancel",
-        size=size,
-        venue_message=word,
-        fills_complete=True,
-        verified=False,
-    )
+    async def agrees(self, end: OrderEnd) -> bool | None:
+        """True where the order's own status says by now that its fills are all that traded; None
+        where it is silent.
+        """
+        try:
+            seen = await self.status()
+        except Refused:
+            return None
+        if seen is None or seen.state in ("open", "unknown"):
+            return False
+        if identity_doubt(self.order, seen) is not None:
+            return False
+        return filled_by_status(self.order, seen) == filled_size(end.fills)
 
 
 # -- the fees of what is done
@@ -280,15 +308,14 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
     if order.seen is None or order.seen.oid is None:
         return order
     # Nothing waits for the fees of an order that is done: they take nothing of the reserve.
-    venue = venue_of(deps, order.network)
-    end = await _fills(venue, order, order.seen.oid, priority)
-    now = deps.clock.now()
-    news = end or OrderEnd(transition="fill")
-    whole = _explained(order, news)
+    look = VenueLook(venue_of(deps, order.network), order, priority)
+    end, now = await look.fills(order.seen.oid), deps.clock.now()
+    news, known = end or OrderEnd(transition="fill"), order.filled_size
+    whole = bool(news.fills) and (known is None or filled_size(news.fills) >= known)
     over = end is not None and not whole and _told_by_now(order, now)
     agrees: bool | None = True
     if over and order.verified and contradiction(order, news) is None:
-        agrees = await _agrees(venue, order, news, priority)
+        agrees = await look.agrees(news)
         over = agrees is not None
 
     def change(uow: UnitOfWork, was: Order) -> Order:
@@ -307,31 +334,6 @@ async def sync_fees(deps: Deps, order: Order, priority: Priority = "house") -> O
         )
 
     return await change_order(deps, order, change)
-
-
-def _explained(order: Order, end: OrderEnd) -> bool:
-    """True where fills come to all that an order is said to have filled."""
-    known = order.filled_size
-    return bool(end.fills) and (known is None or filled_size(end.fills) >= known)
-
-
-async def _agrees(venue: Venue, order: Order, end: OrderEnd, priority: Priority) -> bool | None:
-    """True where the order's own status says by now that its fills are all that traded; None where
-    it is silent.
-    """
-    try:
-        venue_state = await venue.order_status(
-            order.wallet or "", order.action.cloid, priority=priority
-        )
-    except Refused:
-        return None
-    if (
-        venue_state is None
-        or venue_state.state in ("open", "unknown")
-        or identity_doubt(order, venue_state) is not None
-    ):
-        return False
-    return filled_by_status(order, venue_state) == filled_size(end.fills)
 
 
 def _told_by_now(order: Order, now: datetime) -> bool:
@@ -411,4 +413,4 @@ def expire_of(uow: UnitOfWork, read: Order, now: datetime) -> None:
         return
     if order.status == "awaiting_signature" and now < order.expires_at + GRACE:
         return
-    expired(uow, order, now)
+    given_up(uow, order, "expire", now)
