@@ -23,7 +23,7 @@ CEILINGS: Mapping[str, tuple[int, int]] = {
     "storage": (5, 3),
     "chain": (7, 0),
     "venue": (0, 0),
-    "tools": (8, 3),
+    "tools": (4, 3),
     "skill": (0, 0),
     "http_shim": (0, 0),
     "app": (1, 1),
