@@ -35,14 +35,7 @@ from tools.mandates.vault import (
 )
 from tools.model.operation import Operation
 from tools.public import deposits, hall, markets
-from tools.trading.account import (
-    allowlist,
-    builder_fee,
-    intents,
-    key_approval,
-    linking,
-    venue_keys,
-)
+from tools.trading.account import allowlist, builder_fee, intents, key_approval, linking, venue_keys
 from tools.trading.account import status as own_status
 from tools.trading.door import orders as door_orders
 from tools.trading.door import overview

@@ -23,14 +23,7 @@ from tools.context.snapshot_loader import (
     vault_if_readable,
 )
 from tools.model.fields import ApprovalId, OneMandate
-from tools.model.operation import (
-    HEAVY,
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.shared_models import Simulated, simulated
 
 

@@ -221,11 +221,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
 
 
 def _reserve(
-    uow: UnitOfWork,
-    ctx: ExecuteContext,
-    action: Action,
-    sender: str,
-    approval_id: str | None,
+    uow: UnitOfWork, ctx: ExecuteContext, action: Action, sender: str, approval_id: str | None
 ) -> datetime:
     """Note that calldata is handed out, after which block, and until when its amount is held."""
     newest = ctx.facts.simulation or ctx.facts.vault
@@ -323,11 +319,7 @@ def _request_approval(
         approval_id=ctx.ids.short("ap_"),
         public_id=mandate.public_id,
         status="pending",
-        target={
-            "market": decoded.market,
-            "address": decoded.target,
-            "selector": decoded.selector,
-        },
+        target={"market": decoded.market, "address": decoded.target, "selector": decoded.selector},
         data=ctx.request.data,
         action_hash=action.action_hash,
         approve_amount_usdc=action.amount,

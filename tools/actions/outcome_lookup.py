@@ -25,14 +25,7 @@ from tools.context.access import load_mandate, visible_mandate
 from tools.context.snapshot_loader import chain_if_named_here, chain_or_none, signed_digest
 from tools.keeper.reservations import release_reverted
 from tools.model.fields import OneMandate, TxHash
-from tools.model.operation import (
-    HEAVY,
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
 
 Outcome = Literal["landed", "reverted", "pending", "not_seen", "unknown"]
 UNASKED: Final = "The chain could not be asked."
@@ -126,7 +119,7 @@ async def _evidence_of_action(
     deps: Deps, chain: Chain, mandate: Mandate, action_hash: str
 ) -> OutcomeEvidence:
     reservation = await deps.store.read(
-        lambda uow: uow.reservations.of_action(mandate.public_id, action_hash),
+        lambda uow: uow.reservations.of_action(mandate.public_id, action_hash)
     )
     if reservation is None or mandate.vault_address is None:
         return OutcomeEvidence(chain_read=True)

@@ -14,13 +14,7 @@ from domain.refusals import Refused, invalid
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import wallet_of
 from tools.model.fields import Address, Nothing
-from tools.model.operation import (
-    AnyContext,
-    Operation,
-    RequestContext,
-    RequestModel,
-    ResponseModel,
-)
+from tools.model.operation import AnyContext, Operation, RequestContext, RequestModel, ResponseModel
 
 
 class RoutesIn(RequestModel):

@@ -9,17 +9,10 @@ from pydantic import Field
 
 from domain.mandates.acceptance import revise
 from domain.mandates.clauses import Clause, clauses
-from domain.mandates.mandate import (
-    MAX_HORIZON_DAYS,
-    MAX_PAYOUT_BPS,
-    Mandate,
-)
+from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS, Mandate
 from domain.mandates.markets import from_config, label_targets, resolve
 from domain.mandates.target_parsing import MAX_ENTRIES, check_entry_count, validate_targets
-from domain.mandates.targets import (
-    DEFAULT_TARGETS,
-    Target,
-)
+from domain.mandates.targets import DEFAULT_TARGETS, Target
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.settings import Config

@@ -9,11 +9,7 @@ from typing import Final
 from domain.mandates.acceptance import record_acceptance, revise
 from domain.mandates.clauses import Clause
 from domain.mandates.lifecycle import LifecycleAction, status_after
-from domain.mandates.mandate import (
-    Mandate,
-    MandateAttributes,
-    Status,
-)
+from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.repositories.people import User
@@ -31,14 +27,7 @@ from tools.mandates.drafting.draft_fields import (
     draft_of,
 )
 from tools.model.fields import AgentId, OneMandate, PublicId
-from tools.model.operation import (
-    AnyContext,
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import AnyContext, Caller, Deps, Operation, RequestContext, ResponseModel
 
 
 class CorrectIn(DraftTermsIn):
@@ -116,12 +105,7 @@ def new_draft(
     _not_too_many(uow, ctx, owner.user_id, proposed=proposed_by is not None)
     mandate = replace(
         draft_of(
-            uow,
-            ctx,
-            ctx.ids.short("m_"),
-            owner,
-            terms,
-            vault_keeps_approvals=vault_keeps_approvals,
+            uow, ctx, ctx.ids.short("m_"), owner, terms, vault_keeps_approvals=vault_keeps_approvals
         ),
         needs_review=bool(unclear_terms),
         unclear_terms=unclear_terms,

@@ -40,14 +40,7 @@ from tools.context.snapshot_loader import load_snapshot, require_chain
 from tools.keeper.vault_attachment import attach_known
 from tools.mandates.drafting.draft_fields import address_on_file, clauses_now
 from tools.model.fields import OneMandate, Signature
-from tools.model.operation import (
-    AnyContext,
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import AnyContext, Caller, Deps, Operation, RequestContext, ResponseModel
 
 
 class TypedField(ResponseModel):

@@ -20,13 +20,7 @@ from tools.context.snapshot_loader import (
 )
 from tools.keeper.hall_rollup import rolled
 from tools.model.fields import OneMandate
-from tools.model.operation import (
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import Caller, Deps, Operation, RequestContext, ResponseModel
 
 
 class SeriesOut(ResponseModel):

@@ -33,14 +33,7 @@ from tools.context.access import visible_mandate
 from tools.context.render_cache import KEPT
 from tools.model.cooperative import map_cooperatively, read_cooperatively
 from tools.model.fields import Cursor, Limit, OneMandate
-from tools.model.operation import (
-    HEAVY,
-    Caller,
-    Deps,
-    Operation,
-    RenderedResult,
-    RequestModel,
-)
+from tools.model.operation import HEAVY, Caller, Deps, Operation, RenderedResult, RequestModel
 from tools.model.serialization import to_json
 from tools.model.truncation import page_of
 

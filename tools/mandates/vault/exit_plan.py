@@ -38,8 +38,7 @@ class PlanStep(ResponseModel):
     call: Call | None
     decoded: ExplainedCall | None = None
     simulation: Simulated | None = Field(
-        default=None,
-        description="of the stop alone: the other calls come after what it changes",
+        default=None, description="of the stop alone: the other calls come after what it changes"
     )
     position: str | None = None
     market: str | None = None

@@ -26,13 +26,7 @@ from tools.context.snapshot_loader import (
 from tools.mandates.vault.gas_sponsorship import Capabilities, capabilities
 from tools.mandates.vault.simulated_calls import call_parts, ended, require_vault
 from tools.model.fields import OneMandate
-from tools.model.operation import (
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.shared_models import ExplainedCall, Simulated, simulated
 
 FundStep = Literal["approve", "deposit"]

@@ -29,13 +29,7 @@ from tools.mandates.drafting.terms import MandateOnly, signed_terms
 from tools.mandates.vault.gas_sponsorship import Capabilities, capabilities
 from tools.mandates.vault.simulated_calls import call_parts, require_vault
 from tools.model.fields import OneMandate, TxHash
-from tools.model.operation import (
-    Caller,
-    Deps,
-    Operation,
-    RequestContext,
-    ResponseModel,
-)
+from tools.model.operation import Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.shared_models import ExplainedCall, Simulated
 
 
