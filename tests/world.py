@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -29,6 +29,7 @@ from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed
 from tools.dispatch.run import run
 from tools.model.operation import ANONYMOUS, Caller, Deps, OperationResult
+from tools.model.serialization import wire
 
 CHAIN_ID = 31337
 PLENTY = 1_000_000  # of gas for any transaction of a set-up, whose estimate no test is about
@@ -188,6 +189,11 @@ class World:
         return receipt["status"] == 1, "0x" + bytes(receipt["transactionHash"]).hex()
 
 
+async def error_of(call: Awaitable[OperationResult]) -> object:
+    """The refusal that a call is answered with; None where it is not refused."""
+    return (await call).body.get("error")
+
+
 async def free_name(store: Store, owner: Caller) -> str:
     """A name that no agent of the owner has: Scout, Scout 2, Scout 3 …"""
     names = await store.read(lambda uow: uow.identities.names_of(owner.user_id or ""))
@@ -216,6 +222,21 @@ class Mandated:
 
     async def read(self) -> dict[str, Any]:
         return await self.world.ok("mandate_get", self.owner, public_id=self.id)
+
+    async def recorded(self, wallet: LocalWallet, call: Mapping[str, Any], **named: Any) -> str:
+        """Send a call, and let the ledger know its transaction."""
+        ok, tx = await self.world.mined(wallet, dict(call))
+        assert ok
+        told = await self.as_owner("owner_vault_tx", tx_hash=tx, **named)
+        assert told.status == 200, told.body
+        return tx
+
+    def forced(self, amount: str, approve: str | None = None) -> dict[str, Any]:
+        """A deposit of the agent's own making, past the service's checks."""
+        world, limit = self.world, Usdc.parse(approve or amount)
+        entry = world.evm.market, world.deposit_data(self.vault, amount)
+        call = world.chains.get(CHAIN_ID).vault_call(self.vault, "execute", *entry, limit)
+        return dict(wire(call))
 
     async def execute(self, amount: str, **more: Any) -> OperationResult:
         market = self.world.evm.market

@@ -14,7 +14,7 @@ from chain.chains import EvmChains
 from devtools.devchain import DevChain, serve_in_thread
 from storage.repositories.people import User
 from tests.chain.test_signatures import artifact
-from tests.world import CHAIN_ID, World
+from tests.world import CHAIN_ID, World, error_of
 from tools.context.credentials import resolve
 from tools.model.operation import ANONYMOUS, Caller
 
@@ -77,7 +77,7 @@ async def test_who_holds_the_address_on_another_chain_is_somebody_else(two: Worl
         ("owner_agent_policy_put", {"agent_id": agent["agent_id"], "accepts_mandates": True}),
         ("owner_agent_key_add", {"agent_id": agent["agent_id"]}),
     ]:
-        assert (await two.do(name, other, **asked)).body["error"] == "not_found", name
+        assert await error_of(two.do(name, other, **asked)) == "not_found", name
     again = await opened(two, address, victim)
     assert again.user_id == owner.user_id
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from domain.settings import SWITCHES
 from server.cli.main import main
-from tests.world import World, drafted, working
+from tests.world import World, drafted, error_of, working
 from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed, resolve
 from tools.model.operation import Caller
@@ -60,7 +60,7 @@ async def test_an_admin_key_moves_no_money_and_widens_no_mandate(world: World) -
         assert (await world.do("admin_switch_set", ADMIN, name=name, value=stronger)).status == 200
     for op in OPERATIONS:
         if op.auth not in ("open", "admin"):
-            assert (await world.do(op.name, ADMIN)).body["error"] == "forbidden", op.name
+            assert await error_of(world.do(op.name, ADMIN)) == "forbidden", op.name
     assert {op.name for op in OPERATIONS if op.auth == "admin" and op.writes} == {
         "admin_switch_set", "admin_key_create", "admin_key_revoke", "admin_allowlist_set",
     }  # fmt: skip

@@ -14,9 +14,9 @@ from chain.rpc.client import RpcClient
 from domain.settings import Config
 from storage.repositories.people import Session
 from tests.chain.test_signatures import deployed
-from tests.world import CHAIN_ID, START, World
+from tests.world import CHAIN_ID, START, World, error_of
 from tools.context.credentials import hashed, prolonged, resolve, slide
-from tools.model.operation import ANONYMOUS, Caller
+from tools.model.operation import ANONYMOUS, Caller, OperationResult
 
 pytestmark = pytest.mark.anyio
 
@@ -25,6 +25,10 @@ async def challenged(world: World, wallet: Any, **more: Any) -> dict[str, Any]:
     return await world.ok(
         "auth_challenge", ANONYMOUS, address=wallet.address, chain_id=CHAIN_ID, **more
     )
+
+
+async def opens(world: World, message: str, signature: str) -> OperationResult:
+    return await world.do("auth_session_open", message=message, signature=signature)
 
 
 async def signed_in(world: World, wallet: Any) -> dict[str, Any]:
@@ -57,7 +61,7 @@ async def test_a_wallet_signs_in_reads_its_session_and_signs_out(both: World) ->
     }
     assert await both.ok("auth_session_end", caller) == {"ok": True}
     assert await who(both, opened["token"]) is None
-    assert (await both.do("auth_session_read", caller)).body["error"] == "unauthenticated"
+    assert await error_of(both.do("auth_session_read", caller)) == "unauthenticated"
 
 
 async def test_the_same_wallet_is_the_same_person_in_any_case(world: World) -> None:
@@ -84,14 +88,10 @@ async def test_a_text_is_good_once_and_for_five_minutes(both: World) -> None:
     signed = {"message": text, "signature": wallet.sign_text(text)}
     both.clock.forward(minutes=4, seconds=59)
     assert (await both.do("auth_session_open", ANONYMOUS, **signed)).status == 201
-    assert (await both.do("auth_session_open", ANONYMOUS, **signed)).body[
-        "error"
-    ] == "invalid_signature"
+    assert await error_of(both.do("auth_session_open", ANONYMOUS, **signed)) == "invalid_signature"
     late = (await challenged(both, wallet))["message"]
     both.clock.forward(minutes=5)
-    reply = await both.do(
-        "auth_session_open", ANONYMOUS, message=late, signature=wallet.sign_text(late)
-    )
+    reply = await opens(both, late, wallet.sign_text(late))
     assert reply.body["error"] == "invalid_signature"
     assert reply.body["next"][0]["route"] == "POST /wallet/auth/challenge"
 
@@ -117,13 +117,9 @@ async def test_only_the_services_own_text_signed_by_its_wallet_opens_a_session(
         (text, "0x12"),
     ]
     for message, signature in changed:
-        reply = await world.do("auth_session_open", ANONYMOUS, message=message, signature=signature)
+        reply = await opens(world, message, signature)
         assert (reply.status, reply.body["error"]) == (400, "invalid_signature"), message
-    assert (
-        await world.do(
-            "auth_session_open", ANONYMOUS, message=text, signature=wallet.sign_text(text)
-        )
-    ).status == 201
+    assert (await opens(world, text, wallet.sign_text(text))).status == 201
 
 
 async def test_a_text_that_differs_anywhere_is_not_ours_and_no_chain_is_asked(
@@ -147,14 +143,12 @@ async def test_a_text_that_differs_anywhere_is_not_ours_and_no_chain_is_asked(
         text.replace("Nonce", "Non\u0441e"), text + "\nNonce: " + told["nonce"], "\nNonce: " + told["nonce"],
     ]  # fmt: skip
     for message in differing:
-        reply = await world.do("auth_session_open", ANONYMOUS, message=message, signature="0x12")
+        reply = await opens(world, message, "0x12")
         assert (reply.status, reply.body["error"]) == (400, "invalid_signature"), message
         assert reply.body["next"][0]["route"] == "POST /wallet/auth/challenge"
     assert asked == []
     # The text itself takes the question to the chain: the recorder would have seen it.
-    assert (await world.do("auth_session_open", ANONYMOUS, message=text, signature="0x12")).body[
-        "error"
-    ] == "invalid_signature"
+    assert await error_of(opens(world, text, "0x12")) == "invalid_signature"
     assert asked != []
 
 
@@ -162,16 +156,8 @@ async def test_a_form_may_have_made_the_ends_of_lines_longer(world: World) -> No
     wallet = world.wallet()
     text = (await challenged(world, wallet))["message"]
     posted = text.replace("\n", "\r\n")
-    assert (
-        await world.do(
-            "auth_session_open", ANONYMOUS, message=posted, signature=wallet.sign_text(posted)
-        )
-    ).status == 400
-    assert (
-        await world.do(
-            "auth_session_open", ANONYMOUS, message=posted, signature=wallet.sign_text(text)
-        )
-    ).status == 201
+    assert (await opens(world, posted, wallet.sign_text(posted))).status == 400
+    assert (await opens(world, posted, wallet.sign_text(text))).status == 201
 
 
 async def test_of_many_that_bring_one_text_at_once_one_gets_a_session(both: World) -> None:
@@ -198,9 +184,7 @@ async def test_a_challenge_that_runs_out_while_the_chain_is_asked_opens_nothing(
         return proof
 
     monkeypatch.setattr(chain, "check_signature", slow)
-    reply = await world.do(
-        "auth_session_open", ANONYMOUS, message=text, signature=wallet.sign_text(text)
-    )
+    reply = await opens(world, text, wallet.sign_text(text))
     assert reply.body["error"] == "invalid_signature"
 
 
@@ -236,7 +220,7 @@ async def calls_for(world: World, message: str) -> int:
 
     sys.setprofile(profile)
     try:
-        reply = await world.do("auth_session_open", ANONYMOUS, message=message, signature="0x12")
+        reply = await opens(world, message, "0x12")
     finally:
         sys.setprofile(None)
     assert reply.body["error"] == (
@@ -265,9 +249,9 @@ async def test_a_strangers_text_costs_no_more_work_for_being_long(world: World, 
 
 @pytest.mark.parametrize("address", ["", "0x12", "0x" + "zz" * 20, "vitalik.eth"])
 async def test_a_challenge_is_for_an_address(world: World, address: str) -> None:
-    assert (await world.do("auth_challenge", ANONYMOUS, address=address)).body[
-        "error"
-    ] == "invalid_address"
+    assert (
+        await error_of(world.do("auth_challenge", ANONYMOUS, address=address)) == "invalid_address"
+    )
 
 
 def test_a_session_at_its_longest_is_not_written_again_by_every_call() -> None:

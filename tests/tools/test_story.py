@@ -6,8 +6,7 @@ import pytest
 
 from chain.contracts import abi_codec
 from domain.money import Usdc
-from tests.world import World, drafted, signed, working
-from tools.model.serialization import wire
+from tests.world import World, drafted, error_of, signed, working
 
 pytestmark = pytest.mark.anyio
 
@@ -37,8 +36,7 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
     assert seen["limits"]["used"]["per_day"]["reserved"] == "0.000000"
     stop = await m.as_owner("owner_stop")
     assert stop.body["chain_live"] is True
-    ok, tx = await world.mined(m.owner_wallet, stop.body["stop_call"])
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.owner_wallet, stop.body["stop_call"])
     locked = await m.as_owner("owner_withdraw_call")
     assert locked.body["error"] == "withdraw_locked"
     assert locked.body["retry_at"]
@@ -52,9 +50,7 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
         "TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault)
     )
     unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
-    ok, tx = await world.mined(m.owner_wallet, unwind.body["call"])
-    assert ok
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.owner_wallet, unwind.body["call"])
     from tools.model.operation import Caller
 
     settled = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
@@ -63,8 +59,7 @@ async def test_a_mandate_lives_from_draft_to_withdrawal(world: World) -> None:
     again = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
     assert again.body["transactions"] == []
     out = await m.as_owner("owner_withdraw_call")
-    ok, tx = await world.mined(m.owner_wallet, out.body["call"])
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.owner_wallet, out.body["call"])
     assert (await m.read())["progress"]["cash"] == "0.000000"
     assert (await chain.usdc_balances([m.vault]))[m.vault] == Usdc(0)
 
@@ -104,9 +99,9 @@ async def test_a_foreign_signature_and_its_high_s_twin_are_refused(world: World)
         + s.to_bytes(32, "big")
         + bytes([good[64] ^ 7 if good[64] in (27, 28) else good[64] ^ 1])
     )
-    assert (await m.as_owner("owner_sign", signature="0x" + twin.hex())).body[
-        "error"
-    ] == "invalid_signature"
+    assert (
+        await error_of(m.as_owner("owner_sign", signature="0x" + twin.hex())) == "invalid_signature"
+    )
     r, v = good[:32], good[64] - 27
     compact = r + (int.from_bytes(good[32:64], "big") | v << 255).to_bytes(32, "big")
     assert (await m.as_owner("owner_sign", signature="0x" + compact.hex())).status == 200
@@ -116,9 +111,10 @@ async def test_signed_terms_no_longer_change(world: World) -> None:
     m = await signed(world)
     put = await m.as_owner("owner_mandate_correct", budget_usdc="1")
     assert (put.status, put.body["error"]) == (409, "mandate_signed")
-    assert (await m.as_owner("owner_mandate_assign", agent_id=m.agent.user_id)).body[
-        "error"
-    ] == "mandate_signed"
+    assert (
+        await error_of(m.as_owner("owner_mandate_assign", agent_id=m.agent.user_id))
+        == "mandate_signed"
+    )
     assert (await m.as_owner("owner_mandate_cancel")).body["mandate"]["status"] == "cancelled"
 
 
@@ -131,7 +127,7 @@ async def test_pausing_and_resuming_follow_the_chain(world: World) -> None:
     paused = (await m.as_owner("owner_vault_tx", tx_hash=tx)).body["mandate"]
     assert paused["paused"] is True
     assert paused["paused_at"]
-    assert (await m.execute("10")).body["error"] == "mandate_paused"
+    assert await error_of(m.execute("10")) == "mandate_paused"
     late = await m.as_agent("mandate_report_event", kind="buy", amount_usdc="1")
     assert (late.status, late.body["violation"]) == (202, True)
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_resume_call")).body["call"])
@@ -141,11 +137,7 @@ async def test_pausing_and_resuming_follow_the_chain(world: World) -> None:
 
 async def test_a_refused_attempt_is_proven_only_by_its_receipt(world: World) -> None:
     m = await working(world)
-    chain = world.chains.get(31337)
-    forced = chain.vault_call(
-        m.vault, "execute", world.evm.market, world.deposit_data(m.vault, "150"), Usdc.parse("150")
-    )
-    ok, tx = await world.mined(m.agent_wallet, wire(forced), gas=900_000)
+    ok, tx = await world.mined(m.agent_wallet, m.forced("150"))
     assert not ok
     told = await m.as_agent("mandate_report_refusal", reason="OverPerTxCap", tx_hash=tx)
     assert (told.status, told.body["proven"], told.body["event"]["reported_by"]) == (
@@ -162,19 +154,3 @@ async def test_a_refused_attempt_is_proven_only_by_its_receipt(world: World) -> 
         "mandate_report_refusal", reason="OverDailyCap", tx_hash="0x" + "ab" * 32
     )
     assert (claimed.body["proven"], claimed.body["event"]["reported_by"]) == (False, "agent")
-
-
-async def test_reconcile_tells_landed_reverted_and_not_seen(world: World) -> None:
-    m = await working(world)
-    told = await m.execute("10")
-    _, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
-    assert (await m.as_agent("mandate_reconcile", tx_hash=tx)).body["outcome"] == "landed"
-    assert (await m.as_agent("mandate_reconcile", tx_hash="0x" + "11" * 32)).body[
-        "outcome"
-    ] == "not_seen"
-    await m.as_agent("mandate_report_event", kind="note", payload={"text": "x"}, key="k9")
-    by_key = (await m.as_agent("mandate_reconcile", idempotency_key="k9")).body
-    assert by_key["outcome"] == "landed"
-    assert by_key["response"]["status"] == 201
-    both = await m.as_agent("mandate_reconcile", tx_hash=tx, idempotency_key="k9")
-    assert both.body["error"] == "invalid_request"

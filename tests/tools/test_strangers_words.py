@@ -31,7 +31,7 @@ PLACES: dict[str, Any] = {
     "target": {k: words(f"target {k}") for k in ("market", "address", "selector", "label")},
 }
 SAID: dict[str, Any] = {k: words(k) for k in ("text", "why", "fee_kind", "resource")} | {
-    "preview": {words("name in preview"): [words("preview")]},
+    "preview": {words("name in preview"): [words("preview")]}
 }
 REPORTS = (("buy", "5"), ("sell", "3"), ("move", "1"), ("resolve", "1"), ("note", None))
 

@@ -59,9 +59,7 @@ async def test_what_the_vault_refuses_by_its_own_error_has_that_errors_code(worl
     assert (told.status, told.body["error"]) == (409, "mandate_paused")
 
 
-async def test_a_listed_call_to_somebody_else_is_told_which_argument_is_wrong(
-    world: World,
-) -> None:
+async def test_a_listed_call_to_somebody_else_is_told_which_argument_is_wrong(world: World) -> None:
     m = await working(world)
     right = world.deposit_data(m.vault, "5")
     for data in (world.deposit_data(m.owner_wallet.address, "5"), right[:-2], right[:10]):

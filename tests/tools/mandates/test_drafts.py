@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.world import CHAIN_ID, Mandated, World, drafted, market_targets, signed, working
+from tests.world import (
+    CHAIN_ID,
+    Mandated,
+    World,
+    drafted,
+    error_of,
+    market_targets,
+    signed,
+    working,
+)
 from tools.model.operation import ANONYMOUS
 
 pytestmark = pytest.mark.anyio
@@ -30,12 +39,11 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
         "per_tx_cap_usdc",
         "horizon_days",
     }
-    assert (await world.do("mandate_draft", ANONYMOUS, note=note, save=True)).body[
-        "error"
-    ] == "unauthenticated"
-    assert (await world.do("mandate_draft", agent, note=note, save=True)).body[
-        "error"
-    ] == "forbidden"
+    assert (
+        await error_of(world.do("mandate_draft", ANONYMOUS, note=note, save=True))
+        == "unauthenticated"
+    )
+    assert await error_of(world.do("mandate_draft", agent, note=note, save=True)) == "forbidden"
     assert await _mandates(world) == 0
     kept = await world.do("mandate_draft", owner, note=note, save=True)
     assert (kept.status, kept.body["saved"]) == (201, True)
@@ -226,7 +234,7 @@ async def test_a_correction_replaces_the_whole_draft(world: World) -> None:
         None,
     )
     assert (after["agent_id"], after["per_tx_cap_usdc"]) == (None, "10.000000")
-    assert (await world.do("mandate_get", m.agent, public_id=m.id)).body["error"] == "not_found"
+    assert await error_of(world.do("mandate_get", m.agent, public_id=m.id)) == "not_found"
 
 
 async def test_designating_an_agent_takes_the_draft_off_the_open_board(world: World) -> None:
@@ -238,8 +246,8 @@ async def test_designating_an_agent_takes_the_draft_off_the_open_board(world: Wo
         False,
         m.agent.user_id,
     )
-    assert (await world.do("mandate_get", other, public_id=m.id)).body["error"] == "not_found"
-    assert (await world.do("mandate_accept", other, public_id=m.id)).body["error"] == "not_found"
+    assert await error_of(world.do("mandate_get", other, public_id=m.id)) == "not_found"
+    assert await error_of(world.do("mandate_accept", other, public_id=m.id)) == "not_found"
 
 
 async def test_a_proposal_is_the_owners_draft_with_the_proposers_name(world: World) -> None:
@@ -267,8 +275,11 @@ async def test_a_proposal_is_the_owners_draft_with_the_proposers_name(world: Wor
     )
     assert corrected.body["mandate"]["proposed_by_agent_id"] == agent.user_id
     assert (
-        await world.do("owner_mandate_correct", agent, public_id=public_id, budget_usdc="40")
-    ).body["error"] == "forbidden"
+        await error_of(
+            world.do("owner_mandate_correct", agent, public_id=public_id, budget_usdc="40")
+        )
+        == "forbidden"
+    )
 
 
 async def test_a_proposal_cannot_open_the_board(world: World) -> None:
@@ -402,13 +413,11 @@ async def test_accepting_confirms_once(world: World) -> None:
 async def test_an_open_offer_is_seen_but_nobodys_before_it_is_accepted(world: World) -> None:
     m = await working(world, agent_id=None, open_board=True, accept=False)
     assert (await m.as_agent("mandate_get")).status == 200
-    assert (await m.execute("10")).body["error"] == "mandate_not_accepted"
-    assert (await m.as_agent("mandate_report_event", kind="note")).body[
-        "error"
-    ] == "mandate_not_accepted"
+    assert await error_of(m.execute("10")) == "mandate_not_accepted"
+    assert await error_of(m.as_agent("mandate_report_event", kind="note")) == "mandate_not_accepted"
     assert (await m.as_agent("mandate_accept")).status == 200
     assert (await m.read())["mandate"]["paused"] is True
-    assert (await m.execute("10")).body["error"] == "mandate_paused"
+    assert await error_of(m.execute("10")) == "mandate_paused"
     _, tx = await world.mined(m.owner_wallet, (await m.as_owner("owner_resume_call")).body["call"])
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="resume")).body["mandate"][
         "paused"
@@ -442,7 +451,7 @@ async def test_a_cancelled_offer_is_gone_for_agents(world: World) -> None:
     assert (await m.as_owner("owner_mandate_cancel")).body["mandate"]["status"] == "cancelled"
     assert (await m.as_owner("owner_mandate_cancel")).status == 200
     for name in ("mandate_accept", "mandate_get"):
-        assert (await m.as_agent(name)).body["error"] == "not_found"
+        assert await error_of(m.as_agent(name)) == "not_found"
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.world import CHAIN_ID, Mandated, World, working
+from tests.world import CHAIN_ID, Mandated, World, error_of, working
 
 pytestmark = pytest.mark.anyio
 
@@ -29,12 +28,12 @@ async def test_a_pause_is_said_at_once_and_marked_provisional_until_it_is_deep(
     world: World,
 ) -> None:
     m = await working(world)
-    world.chains.get(CHAIN_ID).facts = replace(world.evm.facts(), confirmations=2)
+    world.chains.get(CHAIN_ID).confirmations = 2
     assert await said(m) == ("working", False, False)
     pause = (await m.as_owner("owner_pause_call")).body["call"]
     _, tx = await world.mined(m.owner_wallet, pause)
     assert await said(m) == ("working", True, True)
-    assert (await m.execute("1")).body["error"] == "mandate_paused"
+    assert await error_of(m.execute("1")) == "mandate_paused"
     # A verdict is stored for good, so that it rests on deep rows alone.
     note = await m.as_agent("mandate_report_event", kind="resolve", amount_usdc="1")
     assert note.body["violation"] is False
@@ -52,11 +51,11 @@ async def test_a_pause_is_said_at_once_and_marked_provisional_until_it_is_deep(
 
 async def test_a_stop_on_chain_is_said_at_once(world: World) -> None:
     m = await working(world)
-    world.chains.get(CHAIN_ID).facts = replace(world.evm.facts(), confirmations=2)
+    world.chains.get(CHAIN_ID).confirmations = 2
     stop = (await m.as_owner("owner_stop_call")).body["call"]
     _, tx = await world.mined(m.owner_wallet, stop)
     assert await said(m) == ("stopped", False, True)
-    assert (await m.execute("1")).body["error"] == "mandate_stopped"
+    assert await error_of(m.execute("1")) == "mandate_stopped"
     for _ in range(2):
         world.evm.chain.mine()
     await m.as_owner("owner_vault_tx", tx_hash=tx)

@@ -9,16 +9,14 @@ import pytest
 
 from chain.offline_chain import OfflineChain
 from domain.money import Usdc
-from tests.tools.mandates.test_calls import bought, down, sent_by_owner
+from tests.tools.mandates.test_calls import bought, down
 from tests.world import CHAIN_ID, World, signed, working
 from tools.keeper.hall_rollup import refresh
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_days_are_the_same_before_and_after_the_house_rolled_them_up(
-    both: World,
-) -> None:
+async def test_the_days_are_the_same_before_and_after_the_house_rolled_them_up(both: World) -> None:
     world = both
     m = await working(world)
     await bought(m, "60")
@@ -135,12 +133,8 @@ async def test_every_call_of_an_owner_says_what_it_does_and_was_tried_out(
     plan = (await m.as_owner("owner_close_all_plan")).body["steps"]
     assert [
         (s["decoded"]["function"], s["simulation"] and s["simulation"]["ok"]) for s in plan
-    ] == [
-        ("stop", True),
-        ("settle", None),
-        ("withdrawAll", None),
-    ]
-    await sent_by_owner(m, (await m.as_owner("owner_pause_call")).body["call"])
+    ] == [("stop", True), ("settle", None), ("withdrawAll", None)]
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_pause_call")).body["call"])
     resume = (await m.as_owner("owner_resume_call")).body
     assert resume["decoded"]["args"] == [m.agent_wallet.address]
     again = (await m.as_owner("owner_pause_call")).body
@@ -157,7 +151,7 @@ async def test_a_withdrawal_pays_what_it_says(world: World) -> None:
     holder = m.owner_wallet.address
     chain = world.chains.get(CHAIN_ID)
     before = (await chain.usdc_balances([holder]))[holder]
-    await sent_by_owner(m, told["call"])
+    await m.recorded(m.owner_wallet, told["call"])
     after = (await chain.usdc_balances([holder]))[holder]
     assert after - before == Usdc.parse("507")
 

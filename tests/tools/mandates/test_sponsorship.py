@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -16,8 +17,7 @@ from chain import paymaster
 from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from domain.money import Usdc
-from tests.world import CHAIN_ID, Mandated, World, working
-from tools.model.operation import Deps
+from tests.world import CHAIN_ID, Mandated, World, error_of, working
 
 pytestmark = pytest.mark.anyio
 ENTRY_POINT = "0x0000000071727De22E5E9d8BAf0edAc6f37da032"
@@ -69,21 +69,30 @@ def single(to: str, data: str, value: int = 0) -> str:
     )
 
 
-async def sponsored(world: World, url: str | None, call_data: str, **more: Any) -> Any:
-    """Ask with a paymaster at that address, switched on."""
-    chains = EvmChains([world.evm.facts(paymaster_url=url)])
-    deps, world.deps = (
-        world.deps,
-        Deps(**{n: getattr(world.deps, n) for n in Deps.__slots__} | {"chains": chains}),
-    )
+@asynccontextmanager
+async def paid_by(world: World, url: str | None) -> AsyncIterator[None]:
+    """The world with a paymaster at that address."""
+    chains, deps = EvmChains([world.evm.facts(paymaster_url=url)]), world.deps
+    world.deps = replace(deps, chains=chains)
     try:
-        op = {"sender": "0x" + "cd" * 20, "nonce": "0x0", "callData": call_data}
-        told = {"chain_id": CHAIN_ID, "jsonrpc": "2.0", "id": 7, "method": "pm_getPaymasterData",
-                "params": [op, ENTRY_POINT, hex(CHAIN_ID), {}]} | more  # fmt: skip
-        return await world.do("gas_sponsor", **told)
+        yield
     finally:
         world.deps = deps
         await chains.close()
+
+
+async def sponsored(world: World, url: str | None, call_data: str, **more: Any) -> Any:
+    """Ask with a paymaster at that address, switched on."""
+    op = {"sender": "0x" + "cd" * 20, "nonce": "0x0", "callData": call_data}
+    told = {
+        "chain_id": CHAIN_ID,
+        "jsonrpc": "2.0",
+        "id": 7,
+        "method": "pm_getPaymasterData",
+        "params": [op, ENTRY_POINT, hex(CHAIN_ID), {}],
+    }
+    async with paid_by(world, url):
+        return await world.do("gas_sponsor", **(told | more))
 
 
 @pytest.fixture
@@ -127,12 +136,15 @@ async def test_nothing_else_is_paid_for(m: Mandated) -> None:
             told = await sponsored(m.world, url, call_data)
             assert told.body["error"] == "target_not_allowed"
         assert (
-            await sponsored(m.world, url, funding(m), params=[{}, ENTRY_POINT, hex(CHAIN_ID)])
-        ).body["error"] == "invalid_request"
+            await error_of(
+                sponsored(m.world, url, funding(m), params=[{}, ENTRY_POINT, hex(CHAIN_ID)])
+            )
+            == "invalid_request"
+        )
         wrong = [{"callData": funding(m)}, ENTRY_POINT, "0x1"]
-        assert (await sponsored(m.world, url, funding(m), params=wrong)).body[
-            "error"
-        ] == "invalid_request"
+        assert (
+            await error_of(sponsored(m.world, url, funding(m), params=wrong)) == "invalid_request"
+        )
     assert asked == []
     async with provider(lambda _: {"result": PAID}) as (url, _):
         assert (await sponsored(m.world, url, single(m.vault, stop))).status == 200
@@ -140,11 +152,11 @@ async def test_nothing_else_is_paid_for(m: Mandated) -> None:
 
 async def test_it_is_off_by_default_and_without_an_endpoint(m: Mandated) -> None:
     async with provider(lambda _: {"result": PAID}) as (url, asked):
-        assert (await sponsored(m.world, None, funding(m))).body["error"] == "not_configured"
+        assert await error_of(sponsored(m.world, None, funding(m))) == "not_configured"
         await m.world.store.write(
             lambda uow: uow.switches.set("gas_sponsorship", "off", m.world.clock.now(), "test")
         )
-        assert (await sponsored(m.world, url, funding(m))).body["error"] == "not_configured"
+        assert await error_of(sponsored(m.world, url, funding(m))) == "not_configured"
     assert asked == []
     assert (await m.as_owner("owner_fund")).body["capabilities"] is None
 
@@ -175,15 +187,8 @@ async def test_a_paymaster_that_refuses_lies_or_stalls_pays_for_nothing(
 
 
 async def test_the_owners_wallet_is_told_where_to_ask(m: Mandated) -> None:
-    world = m.world
-    chains = EvmChains([world.evm.facts(paymaster_url="http://127.0.0.1:1/")])
-    deps, world.deps = (
-        world.deps,
-        Deps(**{n: getattr(world.deps, n) for n in Deps.__slots__} | {"chains": chains}),
-    )
-    told = (await m.as_owner("owner_fund")).body
-    world.deps = deps
-    await chains.close()
+    async with paid_by(m.world, "http://127.0.0.1:1/"):
+        told = (await m.as_owner("owner_fund")).body
     assert told["capabilities"] == {
-        "paymasterService": {"url": f"{world.deps.config.base_url}/wallet/paymaster/{CHAIN_ID}"}
+        "paymasterService": {"url": f"{m.world.deps.config.base_url}/wallet/paymaster/{CHAIN_ID}"}
     }

@@ -10,8 +10,8 @@ from chain.contracts import abi_codec
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc
-from tests.tools.mandates.test_calls import bought, down, sent_by_owner
-from tests.world import CHAIN_ID, Mandated, World, working
+from tests.tools.mandates.test_calls import bought, down
+from tests.world import CHAIN_ID, Mandated, World, error_of, working
 from tools.model.serialization import wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -27,10 +27,6 @@ async def exit_of(m: Mandated) -> dict[str, Any]:
     return {"target": m.world.evm.market, "data": next(d for d in found if d is not None)}
 
 
-async def closes(m: Mandated) -> None:
-    await sent_by_owner(m, (await m.as_owner("owner_stop_call")).body["call"])
-
-
 async def by_force(m: Mandated) -> bool:
     """The agent sends the unwinding past the service; whether the vault takes it."""
     exits = await exit_of(m)
@@ -43,21 +39,18 @@ async def by_force(m: Mandated) -> bool:
 async def test_the_agent_unwinds_after_the_owner_s_stop(world: World) -> None:
     m = await working(world)
     await bought(m, "60")
-    await closes(m)
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
     told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
     assert told.status == 200, told.body
     assert told.body["call"]["from"] == m.agent_wallet.address
-    ok, tx = await world.mined(m.agent_wallet, told.body["call"], gas=900_000)
-    assert ok
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.agent_wallet, told.body["call"])
     assert (await m.read())["progress"]["positions_est"] == "0.000000"
 
 
 async def test_the_agent_s_own_stop_leaves_it_the_window_too(world: World) -> None:
     m = await working(world)
     await bought(m, "60")
-    _, tx = await world.mined(m.agent_wallet, (await m.as_agent("mandate_forfeit")).body["call"])
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.agent_wallet, (await m.as_agent("mandate_forfeit")).body["call"])
     assert (await m.as_agent("mandate_unwind_call", **await exit_of(m))).status == 200
     assert await by_force(m)
 
@@ -65,7 +58,7 @@ async def test_the_agent_s_own_stop_leaves_it_the_window_too(world: World) -> No
 async def test_three_days_after_the_close_the_agent_s_window_is_over(world: World) -> None:
     m = await working(world)
     await bought(m, "60")
-    await closes(m)
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
     world.clock.forward(days=3, minutes=1)
     world.evm.chain.mine()
     late = await m.as_agent("mandate_unwind_call", **await exit_of(m))
@@ -78,10 +71,10 @@ async def test_three_days_after_the_close_the_agent_s_window_is_over(world: Worl
 async def test_an_agent_that_was_paused_before_the_close_unwinds_nothing(world: World) -> None:
     m = await working(world)
     await bought(m, "60")
-    await sent_by_owner(m, (await m.as_owner("owner_pause_call")).body["call"])
-    await closes(m)
-    told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
-    assert told.body["error"] == "mandate_paused"
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_pause_call")).body["call"])
+    assert await error_of(m.as_agent("mandate_forfeit")) == "mandate_paused"
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
+    assert await error_of(m.as_agent("mandate_unwind_call", **await exit_of(m))) == "mandate_paused"
     assert not await by_force(m)
 
 
@@ -106,7 +99,7 @@ async def test_after_a_floor_stop_the_terms_say_whether_the_agent_unwinds(
 async def test_an_exit_that_the_vault_refuses_is_not_handed_to_the_agent(world: World) -> None:
     m = await working(world)
     await bought(m, "60")
-    await closes(m)
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
     bad = {"target": world.evm.market, "data": world.deposit_data(m.vault, "1")}
     told = await m.as_agent("mandate_unwind_call", **bad)
     assert (told.body["error"], told.body["detail"]["revert"]["name"]) == (
@@ -129,11 +122,11 @@ async def test_without_the_chain_the_record_decides_who_may_unwind(
     m = await working(world)
     await bought(m, "60")
     exits = await exit_of(m)
-    await closes(m)
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
     down(monkeypatch)
     assert (await m.as_agent("mandate_unwind_call", **exits)).status == 200
     world.clock.forward(days=3, minutes=1)
-    assert (await m.as_agent("mandate_unwind_call", **exits)).body["error"] == "wrong_status"
+    assert await error_of(m.as_agent("mandate_unwind_call", **exits)) == "wrong_status"
 
 
 async def test_past_the_end_the_agent_may_close_what_it_opened(world: World) -> None:
@@ -143,5 +136,5 @@ async def test_past_the_end_the_agent_may_close_what_it_opened(world: World) -> 
     world.evm.chain.mine()
     told = await m.as_agent("mandate_unwind_call", **await exit_of(m))
     assert told.status == 200, told.body
-    assert (await m.as_owner("owner_resume_call")).body["error"] == "not_paused"
+    assert await error_of(m.as_owner("owner_resume_call")) == "not_paused"
     assert await by_force(m)

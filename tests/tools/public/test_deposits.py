@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from server.settings import Settings
-from tests.world import CHAIN_ID, World
+from tests.world import CHAIN_ID, World, error_of
 
 pytestmark = pytest.mark.anyio
 
@@ -44,11 +44,11 @@ async def test_a_recipient_gets_an_eip_681_link_and_a_qr_code(rails: World) -> N
 
 
 async def test_wrong_questions_are_refused(rails: World) -> None:
-    assert (await rails.do("deposit_routes", amount="0")).body["error"] == "invalid_request"
+    assert await error_of(rails.do("deposit_routes", amount="0")) == "invalid_request"
     for written in ("x", "1.", ".5", " 1 ", "1.0000000", "+1", "01", "\uff11"):
-        assert (await rails.do("deposit_routes", amount=written)).body["error"] == "invalid_number"
-    assert (await rails.do("deposit_routes", asset="DOGE")).body["error"] == "invalid_request"
-    assert (await rails.do("deposit_routes", recipient="0x12")).body["error"] == "invalid_address"
+        assert await error_of(rails.do("deposit_routes", amount=written)) == "invalid_number"
+    assert await error_of(rails.do("deposit_routes", asset="DOGE")) == "invalid_request"
+    assert await error_of(rails.do("deposit_routes", recipient="0x12")) == "invalid_address"
 
 
 async def test_a_chain_that_is_not_known_is_no_destination(rails: World) -> None:

@@ -18,7 +18,7 @@ from server.settings import Settings
 from server.wiring import Runtime
 from storage.repositories.hall import SORTS
 from storage.unit_of_work import UnitOfWork
-from tests.world import CHAIN_ID, START, World, drafted, working
+from tests.world import CHAIN_ID, START, World, drafted, error_of, working
 from tools.keeper.hall_rollup import ROWS_AT_ONCE, refresh, refresh_stale, roll_up
 from tools.model.operation import Caller
 from venue.venues import Networks
@@ -223,7 +223,7 @@ async def test_one_agent_is_read_up_to_its_newest_row(both: World) -> None:
     await refresh(both.deps, agent.user_id or "")
     again = await both.ok("hall_agent", agent_id=agent.user_id)
     assert again == shown
-    assert (await both.do("hall_agent", agent_id="u_nobody")).body["error"] == "not_found"
+    assert await error_of(both.do("hall_agent", agent_id="u_nobody")) == "not_found"
 
 
 async def test_no_open_answer_of_the_hall_outgrows_64_kib(world: World) -> None:
@@ -346,11 +346,12 @@ async def test_agents_are_sorted_by_one_fact(world: World) -> None:
             agent.user_id,
             idle.user_id,
         ], sort
-    assert (await world.do("hall_list", sort="luck")).body["error"] == "invalid_request"
+    assert await error_of(world.do("hall_list", sort="luck")) == "invalid_request"
     page = await world.ok("hall_list", limit=1)
-    assert (await world.do("hall_list", sort="working", cursor=page["next_cursor"])).body[
-        "error"
-    ] == "invalid_request"
+    assert (
+        await error_of(world.do("hall_list", sort="working", cursor=page["next_cursor"]))
+        == "invalid_request"
+    )
 
 
 async def test_stops_and_violations_are_counted(world: World) -> None:
@@ -469,20 +470,6 @@ def _got(uow: UnitOfWork, public_id: str) -> Mandate:
     return m
 
 
-async def test_a_real_vault_shows_in_the_hall(world: World) -> None:
-    m = await working(world)
-    call = await m.execute("60")
-    _, tx = await world.mined(m.agent_wallet, dict(call.body), gas=900_000)
-    assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
-    await refresh_stale(world.deps)
-    (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
-    assert (row["windows_self"]["since"]["trades"], row["windows_self"]["since"]["net_usdc"]) == (
-        1,
-        "0.000000",
-    )
-    assert (await world.ok("hall_proof"))["usdc_working"] == "500.000000"
-
-
 async def test_a_draft_is_nobodys_record(world: World) -> None:
     m = await drafted(world)
     shown = await world.ok("hall_agent", agent_id=m.agent.user_id)
@@ -494,9 +481,7 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
     m = await working(world, payout_rule={"kind": "share_of_verified_gain", "bps": 1000})
     keeper = ticks(world)
     told_ = await m.execute("60")
-    ok, tx = await world.mined(m.agent_wallet, dict(told_.body), gas=900_000)
-    assert ok
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.agent_wallet, told_.body)
     await keeper.round()
     await world.mint(world.evm.market, "30")  # shares of the market are worth more
     await keeper.round()
@@ -505,10 +490,11 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
         "29.999999",
         "529.999999",
     )
-    assert shown["windows_self"]["since"]["twr_bps"] == 5000
+    since = shown["windows_self"]["since"]
+    assert (since["twr_bps"], since["trades"]) == (5000, 1)
+    assert (await world.ok("hall_proof"))["usdc_working"] == "529.999999"
     stop = await m.as_owner("owner_stop")
-    _, tx = await world.mined(m.owner_wallet, stop.body["stop_call"])
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.owner_wallet, stop.body["stop_call"])
     chain = world.chains.get(CHAIN_ID)
     raw = await chain.eth_call(
         world.evm.market,
@@ -519,14 +505,12 @@ async def test_a_whole_life_on_chain_adds_up_in_the_hall(world: World) -> None:
         "TestMarket", "redeem", (int.from_bytes(raw, "big"), m.vault, m.vault)
     )
     unwind = await m.as_owner("mandate_unwind_call", target=world.evm.market, data=data)
-    _, tx = await world.mined(m.owner_wallet, unwind.body["call"])
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.owner_wallet, unwind.body["call"])
     settled = await world.do("keeper_settle", Caller("keeper"), public_id=m.id)
     assert settled.status == 200, settled.body
     fee = Usdc.parse(settled.body["fee_paid"])
     out = await m.as_owner("owner_withdraw_call")
-    _, tx = await world.mined(m.owner_wallet, out.body["call"])
-    await m.as_owner("owner_vault_tx", tx_hash=tx)
+    await m.recorded(m.owner_wallet, out.body["call"])
     await keeper.round()
     (row,) = [r for r in await listed(world) if r["agent_id"] == m.agent.user_id]
     gain = Usdc.parse("29.999999")

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from domain.ledger.state.ledger_state import LedgerState
-from domain.money import Usdc
 from domain.rules.status_derivation import acted_for
 from storage.repositories.state_codec import LEDGER
 from tests.domain.material import START, Ledger, mandate, row
-from tests.world import CHAIN_ID, Mandated, World, working
+from tests.world import Mandated, World, working
 from tools.keeper.hall_rollup import refresh_stale
-from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
 
@@ -24,17 +22,6 @@ async def _named(world: World, agent: Mandated) -> Mandated:
     """Another owner's mandate that names the agent, which never accepted it."""
     m = await working(world, accept=False, agent_id=agent.agent.user_id)
     return replace(m, agent=agent.agent, agent_wallet=agent.agent_wallet)
-
-
-async def _traded(m: Mandated, amount: str) -> None:
-    """A deposit into the market by the vault's own `execute`, past the service."""
-    world = m.world
-    chain = world.chains.get(CHAIN_ID)
-    data = world.deposit_data(m.vault, amount)
-    call = chain.vault_call(m.vault, "execute", world.evm.market, data, Usdc.parse(amount))
-    ok, tx = await world.mined(m.agent_wallet, wire(call), gas=900_000)
-    assert ok
-    assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
 
 
 async def _hall(m: Mandated) -> dict[str, Any]:
@@ -47,9 +34,9 @@ async def test_what_was_executed_before_accepting_counts_from_the_first_call_on(
     agent = await working(world, accept=False)
     winner, loser = await _named(world, agent), await _named(world, agent)
     assert (await _hall(agent))["mandates_total"] == 0
-    await _traded(winner, "60")
-    await _traded(loser, "40")
-    await _traded(loser, "20")
+    await winner.recorded(winner.agent_wallet, winner.forced("60"))
+    await loser.recorded(loser.agent_wallet, loser.forced("40"))
+    await loser.recorded(loser.agent_wallet, loser.forced("20"))
     assert (await winner.as_agent("mandate_accept")).status == 200
     shown = await _hall(agent)
     assert sorted(m["trades"] for m in shown["mandates"]) == [1, 2]
