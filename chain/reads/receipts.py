@@ -34,10 +34,12 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
     answers = await _ask_each(chain, "eth_getTransactionReceipt", [[h] for h in hashes])
     raws = dict(zip(hashes, answers, strict=True))
     mined = {h: block_hash for h, raw in raws.items() if (block_hash := _mined_in(raw, h))}
+    by_hash: dict[str, Receipt | None] = {h: None for h, raw in raws.items() if raw is None}
+    if not mined:
+        return by_hash
     blocks = await _blocks(chain, list(dict.fromkeys(mined.values())))
     newest = await chain.latest()
     data = await _calldata(chain, [h for h in mined if _failed(raws[h])])
-    by_hash: dict[str, Receipt | None] = {h: None for h, raw in raws.items() if raw is None}
     for tx_hash, block_hash in mined.items():
         block = blocks.get(block_hash)
         if block is None:  # it was reorganised away between two questions
