@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from domain.agents.transfers import Delta
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
-from domain.trading.orders import OrderFill
+from domain.trading.orders import Order, OrderAction, OrderFill
 from domain.trading.paper.entries import Gap, Model, PaperBook
 from domain.trading.venue_values import OrderBook
 from storage.repositories.event_row import event_of
@@ -117,6 +118,32 @@ def deposit(
         block_number=block,
         payload={},
     )
+
+
+def delta(amount: int, ref: str, **changes: Any) -> Delta:
+    """One step of a balance."""
+    given: dict[str, Any] = {
+        "chain_id": 1,
+        "asset": "USDC",
+        "state": "idle",
+        "ref_kind": "transfer",
+    }
+    return Delta(delta=amount, ref_id=ref, **given | changes)
+
+
+def order(name: str, **changes: Any) -> Order:
+    """A live order of 20 USDC."""
+    action = OrderAction(
+        asset_id=3, is_buy=True, limit_px=Decimal(100), size=Decimal(1), reduce_only=False, tif="ioc", cloid=f"0x{name}"
+    )  # fmt: skip
+    plain: dict[str, Any] = {
+        "order_id": f"o_{name}", "owner_id": "u_1", "agent_id": None, "source": "terminal", "closing": False, "mode": "live", "mode_seen": None,
+        "network": "testnet", "wallet": "0x1", "book": None, "product": "BTC", "side": "buy", "type": "market", "slippage_bps": 50, "leverage": 3,
+        "notional": Usdc(20), "action": action, "envelope": None, "sign_mode": "client", "status": "awaiting_signature", "version": 1, "attempt": 1,
+        "by": "owner", "mandate_id": None, "intent_id": None, "why": None, "asked": {}, "created_at": NOW, "expires_at": later(60),
+        "counted": Usdc(20), "counted_day": None,
+    }  # fmt: skip
+    return Order(**plain | changes)
 
 
 async def append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -46,6 +46,23 @@ async def laid(pg_url: str) -> AsyncIterator[tuple[Cable, Store]]:
         stack.push_async_callback(store.close)
         await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
         yield line, store
+
+
+@asynccontextmanager
+async def held_beside(
+    pg_url: str, where: str = ""
+) -> AsyncIterator[tuple[Store, asyncpg.Connection]]:
+    """A store with three mandates, and a connection beside it that holds the rows of some."""
+    async with AsyncExitStack() as stack:
+        store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
+        stack.push_async_callback(store.close)
+        stack.push_async_callback(beside.close)
+        await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
+        await beside.execute(f"BEGIN; SELECT 1 FROM mandates {where} FOR UPDATE")
+        yield store, beside
+
+
+HOLDS_ONE = "WHERE public_id = 'm_1'"
 
 
 async def test_writes_asked_together_share_two_statements(pg_url: str) -> None:
@@ -318,11 +335,7 @@ async def test_a_mandate_that_somebody_holds_is_waited_for_a_moment(
 async def test_who_asks_again_as_soon_as_he_is_answered_waits_for_no_other_lane(
     pg_url: str,
 ) -> None:
-    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
-    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
-    await beside.execute("BEGIN; SELECT 1 FROM mandates WHERE public_id = 'm_1' FOR UPDATE")
-    looking = await asyncpg.connect(pg_url)
-    try:
+    async with held_beside(pg_url, HOLDS_ONE) as (store, beside), looking_on(pg_url) as looking:
         held = asyncio.create_task(write(store, 0))
         with anyio.fail_after(PATIENT.wait_ms / 2_000):
             while await _waiting(looking) < 1:
@@ -331,10 +344,6 @@ async def test_who_asks_again_as_soon_as_he_is_answered_waits_for_no_other_lane(
         assert not held.done()
         await beside.execute("COMMIT")
         assert (await held).new
-    finally:
-        await looking.close()
-        await beside.close()
-        await store.close()
 
 
 async def test_who_asks_again_as_a_lane_ends_is_answered() -> None:
@@ -356,10 +365,7 @@ async def test_who_asks_again_as_a_lane_ends_is_answered() -> None:
 
 
 async def test_a_mandate_that_somebody_holds_keeps_none_beside_it_waiting(pg_url: str) -> None:
-    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
-    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
-    await beside.execute("BEGIN; SELECT 1 FROM mandates WHERE public_id = 'm_1' FOR UPDATE")
-    try:
+    async with held_beside(pg_url, HOLDS_ONE) as (store, beside):
         held = [asyncio.create_task(write(store, n)) for n in range(4)]
         with anyio.fail_after(PATIENT.wait_ms / 2_000):
             told = await asyncio.gather(*(write(store, n, IDS[1 + n % 2]) for n in range(4, 12)))
@@ -369,9 +375,6 @@ async def test_a_mandate_that_somebody_holds_keeps_none_beside_it_waiting(pg_url
         assert all(claim.new for claim in await asyncio.gather(*held))
         assert (await ids_of(store))[:4] == [f"ev_of_{n}" for n in range(4)]
         assert (await verify(store)).rows == 12
-    finally:
-        await beside.close()
-        await store.close()
 
 
 async def test_closing_finishes_what_was_queued(
@@ -391,43 +394,26 @@ async def test_closing_finishes_what_was_queued(
 async def test_closing_behind_a_lock_waits_once_for_both_kinds_of_writes(
     pg_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
-    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
-    await beside.execute("BEGIN; SELECT 1 FROM mandates FOR UPDATE")
-    try:
-        asked = [
-            asyncio.create_task(write(store, 1)),
-            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_2", lock=True))),
-        ]
+    async with held_beside(pg_url) as (store, _):
+        asked = both_kinds(store)
         await asyncio.sleep(0)
         monkeypatch.setattr("storage.engine.postgres.LAST_MS", 1_500)
         async with beating() as waited:
             await store.close()
         assert waited.seconds < 2.9
-    finally:
-        await beside.close()
     assert len(await asyncio.gather(*asked, return_exceptions=True)) == 2
 
 
 async def test_who_leaves_waits_for_no_lock_and_says_so(pg_url: str) -> None:
-    store, beside = await open_store(pg_url, PATIENT), await asyncpg.connect(pg_url)
-    await store.write(lambda uow: [uow.mandates.add(m.mandate(of)) for of in IDS])
-    await beside.execute("BEGIN; SELECT 1 FROM mandates FOR UPDATE")
-    clock, looking = LoopClock(), await asyncpg.connect(pg_url)
-    try:
-        asked = [
-            asyncio.create_task(write(store, 1)),
-            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_2", lock=True))),
-        ]
+    async with held_beside(pg_url) as (store, _), looking_on(pg_url) as looking:
+        clock, asked = LoopClock(), both_kinds(store)
         with anyio.fail_after(STUCK_S):
             while await _waiting(looking) < len(asked):
                 await asyncio.sleep(0)
         store.leave()
         # What needs nobody's lock still has its answer.
         assert await store.read(lambda uow: uow.ledger.head("m_1")) == (0, "")
-        asked.append(
-            asyncio.create_task(store.write(lambda uow: uow.mandates.get("m_1", lock=True)))
-        )
+        asked.append(asyncio.create_task(store.write(locked("m_1"))))
         async with beating() as waited:
             clock.forward(LAST_MS / 1_000)
             told = await asyncio.gather(*asked, return_exceptions=True)
@@ -435,10 +421,24 @@ async def test_who_leaves_waits_for_no_lock_and_says_so(pg_url: str) -> None:
         assert [type(one) for one in told] == [Unavailable] * 3
         # Whoever waits for a lock has not sent what is to be written.
         assert not any(one.unknown for one in told if isinstance(one, Unavailable))
+
+
+def locked(public_id: str) -> Callable[[UnitOfWork], object]:
+    return lambda uow: uow.mandates.get(public_id, lock=True)
+
+
+def both_kinds(store: Store) -> list[asyncio.Task[Any]]:
+    """A write in a batch, and one by itself."""
+    return [asyncio.create_task(one) for one in (write(store, 1), store.write(locked("m_2")))]
+
+
+@asynccontextmanager
+async def looking_on(pg_url: str) -> AsyncIterator[asyncpg.Connection]:
+    looking = await asyncpg.connect(pg_url)
+    try:
+        yield looking
     finally:
-        await beside.close()
         await looking.close()
-        await store.close()
 
 
 async def _waiting(looking: asyncpg.Connection) -> int:

@@ -124,10 +124,3 @@ async def test_every_statement_of_the_hot_path_names_one_mandate(telling: Cluste
 
 def _since(log: Path, before: int) -> str:
     return log.read_bytes()[before:].decode(errors="replace")
-
-
-def test_a_statement_over_all_mandates_is_found() -> None:
-    assert unbound("SELECT * FROM ledger_events WHERE tx_hash = $1") == ["ledger_events"]
-    assert unbound("SELECT * FROM ledger_events e JOIN mandates m ON true WHERE public_id = $1")
-    assert not unbound("SELECT * FROM ledger_heads WHERE public_id = ANY($1)")
-    assert not unbound("INSERT INTO ledger_events (public_id, seq) VALUES ($1, $2)")

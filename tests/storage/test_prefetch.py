@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import asyncpg
@@ -15,7 +14,6 @@ from domain.agents.policy import Policy
 from domain.mandates.approvals import Approval
 from domain.money import Usdc
 from domain.times import day_of
-from domain.trading.orders import Order, OrderAction
 from storage.engine.postgres import PostgresStore
 from storage.integrity.ledger_check import verify
 from storage.prefetch.flush import FLUSH, VERSION, BufferedSql, flush_values, mandate_write
@@ -202,17 +200,7 @@ async def test_calls_that_wait_together_are_brought_for_by_few_statements(
 
 def _ordered(uow: UnitOfWork, n: int | str, **changes: Any) -> None:
     """A live order that counts against the day of m_1."""
-    action = OrderAction(
-        asset_id=3, is_buy=True, limit_px=Decimal(100), size=Decimal(1), reduce_only=False, tif="ioc", cloid=f"0x{n}"
-    )  # fmt: skip
-    plain: dict[str, Any] = {
-        "order_id": f"o_{n}", "owner_id": "u_1", "agent_id": None, "source": "terminal", "closing": False, "mode": "live", "mode_seen": None,
-        "network": "testnet", "wallet": "0x1", "book": None, "product": "BTC", "side": "buy", "type": "market", "slippage_bps": 50, "leverage": 3,
-        "notional": Usdc(20), "action": action, "envelope": None, "sign_mode": "client", "status": "awaiting_signature", "version": 1, "attempt": 1,
-        "by": "owner", "mandate_id": "m_1", "intent_id": None, "why": None, "asked": {}, "created_at": m.NOW, "expires_at": m.later(60),
-        "counted": Usdc(20), "counted_day": DAY,
-    }  # fmt: skip
-    uow.orders.add(Order(**plain | changes))
+    uow.orders.add(m.order(str(n), **{"mandate_id": "m_1", "counted_day": DAY} | changes))
 
 
 def _ordered_before(uow: UnitOfWork) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.agents.transfers import Delta, StoredTransfer
+from domain.agents.transfers import StoredTransfer
 from domain.mandates.actions import Action
 from domain.mandates.approvals import Approval, Reservation
 from domain.mandates.mandate import Mandate, SignedTerms, Status, TermsFrame
@@ -514,34 +514,14 @@ async def test_a_transfer_is_reported_once(store: Store) -> None:
 async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
     def seed(uow: UnitOfWork) -> None:
         uow.identities.add_agent(m.agent())
-        uow.transfers.move(
-            "u_agent",
-            [
-                Delta(
-                    chain_id=8453,
-                    asset="USDC",
-                    state="idle",
-                    delta=10,
-                    ref_kind="transfer",
-                    ref_id="in",
-                )
-            ],
-            m.NOW,
-        )
+        uow.transfers.move("u_agent", [m.delta(10, "in", chain_id=8453)], m.NOW)
 
     def out(uow: UnitOfWork, n: int) -> bool:
         uow.identities.agent("u_agent", lock=True)
         if uow.transfers.balance("u_agent", 8453, "USDC", "idle") < 3:
             return False
         deltas = [
-            Delta(
-                chain_id=8453,
-                asset="USDC",
-                state=state,
-                delta=d,
-                ref_kind="transfer",
-                ref_id=f"t{n}",
-            )
+            m.delta(d, f"t{n}", chain_id=8453, state=state)
             for state, d in (("idle", -3), ("in_transit", 3))
         ]
         uow.transfers.move("u_agent", deltas, m.NOW)
@@ -556,14 +536,7 @@ async def test_64_outbound_reports_never_overdraw(store: Store) -> None:
 
 
 async def test_a_cause_is_booked_once(store: Store) -> None:
-    delta = Delta(
-        chain_id=1,
-        asset="USDT",
-        state="reserved",
-        delta=5,
-        ref_kind="auction_bid_close",
-        ref_id="bid_1:closed",
-    )
+    delta = m.delta(5, "bid_1:closed", asset="USDT", state="reserved", ref_kind="auction_bid_close")
     await store.write(lambda uow: uow.transfers.move("u_agent", [delta], m.NOW))
     with pytest.raises(Exception, match=r"(?i)unique"):
         await store.write(lambda uow: uow.transfers.move("u_agent", [delta], m.NOW))
@@ -579,14 +552,7 @@ async def test_a_cause_is_booked_once(store: Store) -> None:
 
 async def test_balance_events_page_through_equal_times(store: Store) -> None:
     deltas = [
-        Delta(
-            chain_id=1,
-            asset="USDT",
-            state="reserved",
-            delta=n,
-            ref_kind="auction_bid",
-            ref_id=f"b{n}",
-        )
+        m.delta(n, f"b{n}", asset="USDT", state="reserved", ref_kind="auction_bid")
         for n in range(7)
     ]
     await store.write(lambda uow: uow.transfers.move("u_agent", deltas, m.NOW))
@@ -604,14 +570,7 @@ async def test_balance_events_page_through_equal_times(store: Store) -> None:
 async def test_an_amount_is_exact_or_refused(store: Store) -> None:
     wide = store.url.startswith("postgresql")
     for amount in (2**63 - 1, 1 - 2**63, 10**38 - 1):
-        delta = Delta(
-            chain_id=1,
-            asset=f"T{amount}",
-            state="idle",
-            delta=amount,
-            ref_kind="transfer",
-            ref_id="x",
-        )
+        delta = m.delta(amount, "x", asset=f"T{amount}")
         if amount < 2**63 or wide:
             await store.write(lambda uow, d=delta: uow.transfers.move("u_agent", [d], m.NOW))  # type: ignore[misc]  # the default binds the loop's value
             kept = await store.read(
@@ -628,20 +587,7 @@ async def test_a_sum_never_turns_into_a_float(store: Store) -> None:
     biggest = 10**38 - 1 if store.url.startswith("postgresql") else 2**63 - 1
 
     def book(uow: UnitOfWork, amount: int, ref: str) -> None:
-        uow.transfers.move(
-            "u_agent",
-            [
-                Delta(
-                    chain_id=1,
-                    asset="T",
-                    state="idle",
-                    delta=amount,
-                    ref_kind="transfer",
-                    ref_id=ref,
-                )
-            ],
-            m.NOW,
-        )
+        uow.transfers.move("u_agent", [m.delta(amount, ref, asset="T")], m.NOW)
 
     await store.write(lambda uow: book(uow, biggest, "a"))
     with pytest.raises(Refused):

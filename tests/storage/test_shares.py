@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Decimal
-from typing import Any
 
 import pytest
 
 from domain.agents.transfers import FAILED, REPORTED, StoredTransfer
 from domain.money import Usdc
-from domain.trading.orders import Order, OrderAction
 from storage.repositories.webhooks import Webhook
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
@@ -52,17 +49,11 @@ def _due(status: str) -> Turns:
 
 
 def _order(uow: UnitOfWork, owner: str, n: int) -> None:
-    action = OrderAction(
-        asset_id=3, is_buy=True, limit_px=Decimal(100), size=Decimal(1), reduce_only=False, tif="ioc", cloid=f"0x{owner}{n}"
+    made = m.order(
+        f"{owner}_{n}", owner_id=owner, agent_id=_agent(owner, n), counted=Usdc(0),
+        expires_at=m.later(n), next_check_at=m.later(n),
     )  # fmt: skip
-    plain: dict[str, Any] = {
-        "order_id": f"o_{owner}_{n}", "owner_id": owner, "agent_id": _agent(owner, n), "source": "terminal", "closing": False, "mode": "live", "mode_seen": None,
-        "network": "testnet", "wallet": "0x1", "book": None, "product": "BTC", "side": "buy", "type": "market", "slippage_bps": 50, "leverage": 3,
-        "notional": Usdc(20), "action": action, "envelope": None, "sign_mode": "client", "status": "awaiting_signature", "version": 1, "attempt": 1,
-        "by": "owner", "mandate_id": None, "intent_id": None, "why": None, "asked": {}, "created_at": m.NOW, "expires_at": m.later(n),
-        "counted": Usdc(0), "counted_day": None, "next_check_at": m.later(n),
-    }  # fmt: skip
-    uow.orders.add(Order(**plain))
+    uow.orders.add(made)
 
 
 def _webhook(uow: UnitOfWork, owner: str, n: int) -> None:

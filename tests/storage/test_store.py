@@ -66,11 +66,6 @@ async def test_a_read_cannot_write(store: Store) -> None:
     assert await _names(store) == set()
 
 
-async def test_a_read_sees_one_snapshot(store: Store) -> None:
-    await store.write(lambda uow: _switch(uow, "one"))
-    assert await _names(store) == {"one"}
-
-
 async def test_a_cancelled_caller_does_not_undo_the_write(store: Store) -> None:
     with anyio.move_on_after(0):
         await store.write(lambda uow: _switch(uow, "kept"))
