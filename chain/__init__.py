@@ -1,3 +1,1 @@
-"""Chain: ABIs and calldata, typed data and signatures, logs,
-block-pinned reads.
-"""
+"""Chain: ABIs and calldata, typed data and signatures, logs, block-pinned reads."""

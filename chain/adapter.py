@@ -131,9 +131,7 @@ class EvmChain(BlockReader):
         return deadline(self.facts.read_ms)
 
     def last_known(self, vault: str) -> VaultState | None:
-        """The vault state of the last successful read, from the cache; a new read starts in the
-        background.
-        """
+        """The vault state of the last successful read; a new read starts in the background."""
         self._state_cache.catch_up(vault)
         return self._state_cache.get(vault)
 
@@ -153,17 +151,14 @@ class EvmChain(BlockReader):
         return self.rpc.complete if self.rpc else None
 
     async def block(self, tag: int | str) -> BlockStamp | None:
-        """Return a block by number, hash or tag, or None. A block by number is the one that more
-        than half of the configured nodes name.
-        """
+        """Return a block by number, hash or tag, or None; one by number as a majority names it."""
         if isinstance(tag, str) or not self.asks_several:
             return await super().block(tag)
         return await quorum_read(self, f"block {tag}", lambda view: view.block(tag))
 
     async def receipt(self, tx_hash: str) -> Receipt | None:
-        """Return the mined transaction with its revert decoded; None where no node has it.
-
-        Errors: `chain_unavailable` also where no majority of the nodes gives the same receipt.
+        """Return the mined transaction with its revert decoded; None where no node has it. Errors:
+        `chain_unavailable` also where no majority of the nodes gives the same receipt.
         """
         by_hash = await self.receipts([tx_hash])
         if tx_hash.lower() not in by_hash:
@@ -184,9 +179,7 @@ class EvmChain(BlockReader):
         return replace(receipt, revert=revert)
 
     async def receipts(self, tx_hashes: Sequence[str]) -> Mapping[str, Receipt | None]:
-        """Read many mined transactions in a few requests. A transaction that cannot be read, or on
-        which the nodes differ, is left out.
-        """
+        """Read many mined transactions at once, without those on which the nodes differ."""
         if self.asks_several:
             return await receipts.agreed_receipts(self, tx_hashes)
         return await receipts.receipts(self, tx_hashes)
@@ -269,9 +262,7 @@ class EvmChain(BlockReader):
             ) from None
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
-        """Read USDC balances at the newest agreed block, each as a majority of the nodes
-        gives it.
-        """
+        """Read USDC balances at the newest agreed block, as a majority of the nodes gives them."""
         several = self.asks_several
         block = await (vault_states.agreed_head(self) if several else self.latest())
         return {holder: await self._agreed_balance(holder, block) for holder in holders}
@@ -312,9 +303,7 @@ class EvmChain(BlockReader):
                 await connection.close()
 
     def gauges(self) -> Mapping[str, int]:
-        """Metrics of the nodes: open circuit breakers, nodes that serve another chain, requests
-        given up at a deadline, faults, and logs left out.
-        """
+        """Metrics of the nodes: open breakers, wrong chains, timeouts, faults, logs left out."""
         if self.rpc is None:
             return {}
         left_out = sum(reader.left_out for reader in {self, *self.views})

@@ -1,6 +1,4 @@
-"""Agreed view: the blocks that more than half of the configured nodes name alike, and the single
-node that answers all reads of one step.
-"""
+"""Agreed view: blocks that a majority of nodes names alike, and the node that serves one step."""
 
 from __future__ import annotations
 
@@ -56,9 +54,7 @@ class AgreedView:
         raise refused[0] if refused else nodes.unavailable("no node of it can be read")
 
     async def _head(self, view: EvmChain, head: Header) -> Header:
-        """Return the node's header of the newest agreed block; blocks above it may never become the
-        chain's.
-        """
+        """Return the node's header of the newest agreed block; blocks above it may yet go."""
         if head.block.number == self.number:
             return head
         header = await view.header(self.number)
@@ -96,9 +92,7 @@ class AgreedView:
                 raise view.node().unavailable("the node lost a block that the others have")
 
     def _most_say(self, number: int, stamps: Mapping[int, BlockStamp | None]) -> BlockStamp | None:
-        """The block as more than half of the configured nodes name it, or None; a node that names
-        another one gets a fault.
-        """
+        """The block as a majority names it, or None; a node that names another gets a fault."""
         agreed, count = Counter(stamps.values()).most_common(1)[0] if stamps else (None, 0)
         if agreed is None or count <= len(self.chain.views) // 2:
             return None

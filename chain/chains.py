@@ -32,9 +32,7 @@ class EvmChains:
         self._call_ms = CALL_MS if call_ms is None else call_ms
 
     def load(self) -> Mapping[int, EvmChain]:
-        """The chains by id, made where they are not yet. Errors: `invalid_address` for a setting
-        that is none.
-        """
+        """The chains by id, made once. Errors: `invalid_address` for a setting that is none."""
         if not self._loaded:
             from chain.adapter import EvmChain
 

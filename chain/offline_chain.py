@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from eth_abi import encode
 from eth_utils import keccak
@@ -67,7 +67,7 @@ class OfflineChain:
             abi_codec.calldata("MandateVaultFactory", "create", args),
         )
 
-    def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
+    def vault_call(self, vault: str, function: VaultFunction, *args: abi_codec.AbiValue) -> Call:
         """Calldata of a vault function."""
         return Call(self.chain_id, vault, abi_codec.calldata("MandateVault", function, args))
 
@@ -91,15 +91,13 @@ class OfflineChain:
         )
 
     def action_called(self, vault: str, data: str) -> Action | None:
-        """Decode the action from calldata of the vault's execute or executeApproved; None for other
-        calldata.
-        """
+        """Decode the action from calldata of the vault's execute calls; None for other calldata."""
         call = abi_codec.execution(data)
         return None if call is None else self.action(vault, *call)
 
     def approve_action(
         self, factory: str, mandate: str, action_hash: str, until: int
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Typed data that the owner signs to approve one action."""
         return eip712.approve_action(self.chain_id, factory, mandate, action_hash, until)
 
@@ -135,9 +133,7 @@ class OfflineChain:
         return decoded
 
     def _leave_out(self, address: str, name: str) -> None:
-        """Count a log whose amount exceeds the whole USDC supply limit: no column could hold a sum
-        of it.
-        """
+        """Count a log whose amount exceeds all USDC: no column could hold a sum of it."""
         self.left_out += 1
         if address not in self._reported and len(self._reported) < MAX_REPORTED:
             self._reported.add(address)

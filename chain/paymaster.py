@@ -49,9 +49,7 @@ class _PaymasterAnswer(BaseModel):
 
 
 class Paymaster:
-    """Client of one paymaster service. It fails closed: any answer that is late or malformed is
-    `chain_unavailable`.
-    """
+    """Client of one paymaster service; an answer late or malformed is `chain_unavailable`."""
 
     def __init__(self, url: str, chain_id: int, timeout_s: int = TIMEOUT_S):
         self._rpc = RpcClient(url, chain_id, timeout_s, names_chain=False)
@@ -63,9 +61,7 @@ class Paymaster:
         user_op: Mapping[str, object],
         entry_point: str,
     ) -> dict[str, object]:
-        """The paymaster's fields for a user operation. Errors: `chain_unavailable`. Source:
-        ERC-7677.
-        """
+        """The paymaster's fields of a user operation (ERC-7677). Errors: `chain_unavailable`."""
         try:
             raw = await self._rpc.ask(method, dict(user_op), entry_point, hex(self._chain_id), {})
         except NodeError as fault:

@@ -87,9 +87,7 @@ async def quorum_read_each(
 
 
 def majority(node_count: int, answers: Mapping[int, object]) -> list[int]:
-    """Places of the nodes whose answers are equal, if they are more than half of `node_count`; else
-    an empty list.
-    """
+    """Places of the nodes whose answers are equal, if more than half of `node_count`; else none."""
     for answer in answers.values():
         places = [n for n, other in answers.items() if other == answer]
         if len(places) > node_count // 2:
@@ -204,8 +202,6 @@ def as_refusal(nodes: NodePool, error: Exception) -> Refused:
 
 
 def node_problem_of(refused: Refused) -> str:
-    """The reason of a refusal without the text that the node sent: that text may hold an address
-    with a key in it.
-    """
+    """The reason of a refusal without the node's own text, which may hold an address with a key."""
     reason = refused.refusal.reason.partition("answer: ")[2] or refused.refusal.reason
     return reason.rstrip(".").partition(": ")[0]

@@ -1,13 +1,11 @@
-"""Transaction sender: signs with the house's key, manages its nonces, replaces stuck transactions
-and waits for receipts.
-"""
+"""Transaction sender: signs with the house's key, manages nonces, replaces what is stuck."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import median_low
-from typing import Any, Final
+from typing import Final
 
 import anyio
 from eth_abi import encode
@@ -109,9 +107,8 @@ class TxSender:
             raise chain.node().unavailable("the keeper's transaction is not mined yet")
 
     async def affords(self, chain_id: int) -> bool:
-        """True where the balance pays for `SPARE` transactions at the current fees.
-
-        Errors: `chain_unavailable`.
+        """True where the balance pays for `SPARE` transactions at the current fees. Errors:
+        `chain_unavailable`.
         """
         chain, address = self._chains.get(chain_id), self.address
         balances = await query_each_node(
@@ -160,9 +157,7 @@ class TxSender:
 
     async def _sign_and_broadcast(self, chain: EvmChain, transaction: Transaction) -> str:
         """Sign a transaction, send it to every node and return its hash: a node that withholds it
-        cannot delay it.
-
-        Errors: `chain_unavailable` where no node accepts it.
+        cannot delay it. Errors: `chain_unavailable` where no node accepts it.
         """
         signed = self._account.sign_transaction(transaction.as_json())
         raw = "0x" + bytes(signed.raw_transaction).hex()
@@ -191,9 +186,7 @@ async def _estimate_gas(view: EvmChain, draft: dict[str, str]) -> int | str:
 
 
 async def _receipt_or_none(chain: EvmChain, tx_hash: str) -> Receipt | None:
-    """The receipt, once enough nodes have the block; with several nodes a failed read counts as not
-    mined yet.
-    """
+    """The receipt; of several nodes a failed read counts as not mined yet."""
     try:
         return await chain.receipt(tx_hash)
     except Refused:
@@ -213,11 +206,10 @@ def address_of(private_key: str) -> str:
 
 
 async def deploy(
-    chain: EvmChain, private_key: str, contract: str, args: tuple[Any, ...] = ()
+    chain: EvmChain, private_key: str, contract: str, args: tuple[str | bool | None, ...] = ()
 ) -> str:
-    """Deploy a committed artifact and return its address.
-
-    Errors: `chain_unavailable` when the deployment fails or is not mined.
+    """Deploy a committed artifact and return its address. Errors: `chain_unavailable` when the
+    deployment fails or is not mined.
     """
     account = Account.from_key(private_key)
     rpc = chain.node()

@@ -1,6 +1,4 @@
-"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here and nowhere
-else.
-"""
+"""Settings: the environment (WALLET_…) over wallet.toml over defaults; read here alone."""
 
 from __future__ import annotations
 
@@ -311,9 +309,7 @@ class Settings(BaseSettings):
         return Switches(**{name: is_on(getattr(self, name)) for name in SWITCHES})
 
     def config(self, address: str | None = None) -> Config:
-        """The part of the settings that the rules use; links begin with `address`, where the
-        service is served, unless a base URL is set.
-        """
+        """The settings that the rules use; links begin with the base URL, else with `address`."""
         same = {f.name for f in fields(Config)} - {"base_url", "webhook_allow_private"}
         return Config(
             base_url=self.base_url or address or Config().base_url,
@@ -344,9 +340,8 @@ class Settings(BaseSettings):
         )
 
     def chain_facts(self) -> list[ChainConfig]:
-        """The settings of every configured chain over what is known of its network.
-
-        Errors: `invalid_address`.
+        """The settings of every configured chain over what is known of its network. Errors:
+        `invalid_address`.
         """
         # Most commands ask no chain; and what retries takes a while to load.
         from server.retry_logging import tell_retries

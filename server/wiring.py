@@ -46,9 +46,8 @@ class Runtime:
     venues: LazyVenues | Networks
 
     async def load(self) -> None:
-        """Load what is late, so that no call waits for it.
-
-        Errors: Refused, ValueError for a setting of theirs that cannot be.
+        """Load what is late, so that no call waits for it. Errors: Refused, ValueError for a
+        setting of theirs that cannot be.
         """
         for module in _LATE:
             await anyio.to_thread.run_sync(import_module, module)

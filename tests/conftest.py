@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +12,7 @@ import stamina
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from tests.world import Evm
+    from tests.world import Evm, World
 
 pytest_plugins = ["tests.stalls", "tests.databases"]
 
@@ -75,3 +75,12 @@ def evm() -> Iterator[Evm]:
 
     with running_evm() as running:
         yield running
+
+
+@pytest.fixture
+async def world(sqlite_url: str, evm: Evm, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A world on SQLite, as the module's `WORLD` wants it."""
+    from tests.world import a_world
+
+    async with a_world(sqlite_url, evm, **getattr(request.module, "WORLD", {})) as opened:
+        yield opened

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from chain.adapter import ChainConfig
 from chain.chains import EvmChains
 from chain.contracts import abi_codec
@@ -86,6 +88,13 @@ def running_evm() -> Iterator[Evm]:
         deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
         contracts = asyncio.run(deployed(url, deployer, keeper))
         yield Evm(chain, clock, url, *contracts, keeper_key=keeper)
+
+
+@pytest.fixture(scope="module")
+def own_evm() -> Iterator[Evm]:
+    """The chain of one module, whose tests move its clock or its blocks too far for others: `evm = own_evm`."""
+    with running_evm() as running:
+        yield running
 
 
 async def deployed(url: str, deployer: str, keeper: str) -> tuple[str, str, str, str]:

@@ -1,6 +1,4 @@
-"""ABI codec: encodes and decodes calldata, logs and reverts of our contracts by their committed
-ABIs.
-"""
+"""ABI codec: calldata, logs and reverts of our contracts by their committed ABIs."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from eth_abi import decode, encode
 from eth_abi.exceptions import DecodingError, EncodingError
@@ -21,6 +19,8 @@ from domain.money import Usdc
 from domain.refusals import REFUSALS, invalid
 from domain.text import escape_unfit
 
+# A value of any ABI type, as eth_abi has it or as it is shown; an artifact's JSON.
+AbiValue: TypeAlias = Any
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
 FLOOR_REASON: Final = 3
 _AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
@@ -52,7 +52,7 @@ class Item:
     indexed: tuple[bool, ...] = ()
 
 
-def _type(entry: Mapping[str, Any]) -> str:
+def _type(entry: Mapping[str, AbiValue]) -> str:
     kind = str(entry["type"])
     if not kind.startswith("tuple"):
         return kind
@@ -60,9 +60,9 @@ def _type(entry: Mapping[str, Any]) -> str:
 
 
 @cache
-def artifact(contract: str) -> Mapping[str, Any]:
+def artifact(contract: str) -> Mapping[str, AbiValue]:
     """The committed artifact: `{abi, bytecode, deployedBytecode, contract, source}`."""
-    loaded: Mapping[str, Any] = json.loads(
+    loaded: Mapping[str, AbiValue] = json.loads(
         files("chain.abi").joinpath(f"{contract}.json").read_text()
     )
     return loaded
@@ -88,10 +88,9 @@ def items(contract: str, kind: str) -> Mapping[str, Item]:
     return entries
 
 
-def calldata(contract: str, function: str, args: Sequence[Any]) -> str:
-    """Encode a call; amounts as `Usdc` or int, addresses and bytes as 0x text or bytes.
-
-    Errors: `invalid_request` where an argument does not fit its type.
+def calldata(contract: str, function: str, args: Sequence[AbiValue]) -> str:
+    """Encode a call; amounts as `Usdc` or int, addresses and bytes as 0x text or bytes. Errors:
+    `invalid_request` where an argument does not fit its type.
     """
     item = items(contract, "function")[function]
     try:
@@ -101,7 +100,7 @@ def calldata(contract: str, function: str, args: Sequence[Any]) -> str:
         raise invalid(function, f"an argument does not fit: {type(error).__name__}") from None
 
 
-def _fitted(kind: str, value: Any) -> Any:
+def _fitted(kind: str, value: AbiValue) -> AbiValue:
     if isinstance(value, Usdc):
         return value.micros
     if kind.startswith("bytes") and isinstance(value, str):
@@ -109,10 +108,9 @@ def _fitted(kind: str, value: Any) -> Any:
     return value
 
 
-def outputs(contract: str, function: str, answer: bytes) -> tuple[Any, ...]:
-    """Decode the return data of a view function.
-
-    Errors: DecodingError where the bytes do not fit the types.
+def outputs(contract: str, function: str, answer: bytes) -> tuple[AbiValue, ...]:
+    """Decode the return data of a view function. Errors: DecodingError where the bytes do not fit
+    the types.
     """
     return _decoded(items(contract, "function")[function].outputs, answer)
 
@@ -124,10 +122,9 @@ def struct_fields(contract: str, function: str) -> tuple[str, ...]:
     return tuple(field["name"] for field in entry["outputs"][-1]["components"])
 
 
-def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
-    """Decode; invalid UTF-8 raises DecodingError like every other mismatch.
-
-    Solidity lets any bytes stand in a string: a stranger's log could otherwise stop the reader.
+def _decoded(types: Sequence[str], data: bytes) -> tuple[AbiValue, ...]:
+    """Decode; invalid UTF-8 raises DecodingError like every other mismatch. Solidity lets any bytes
+    stand in a string: a stranger's log could otherwise stop the reader.
     """
     try:
         return decode(types, data)
@@ -137,13 +134,11 @@ def _decoded(types: Sequence[str], data: bytes) -> tuple[Any, ...]:
 
 @lru_cache(CACHE_SIZE)
 def checksummed(address: str) -> str:
-    """The address with its checksum (EIP-55); cached, because one chain's logs repeat few
-    addresses.
-    """
+    """The address with its checksum (EIP-55); cached, because logs repeat few addresses."""
     return str(to_checksum_address(address))
 
 
-def _to_display(kind: str, value: Any) -> Any:
+def _to_display(kind: str, value: AbiValue) -> AbiValue:
     if kind == "address":
         return checksummed(value)
     if isinstance(value, bytes):
@@ -163,7 +158,7 @@ def event_topics(contract: str) -> tuple[str, ...]:
 
 def decode_log(
     contract: str, topics: Sequence[bytes], data: bytes
-) -> tuple[str, dict[str, Any]] | None:
+) -> tuple[str, dict[str, AbiValue]] | None:
     """Name and arguments of a log; None where it is no event of the contract or is malformed."""
     item = _events(contract).get(bytes(topics[0])) if topics else None
     if item is None or len(topics) - 1 != sum(item.indexed):
@@ -184,7 +179,7 @@ def decode_log(
 
 
 @lru_cache(CACHE_SIZE)
-def _decoded_topic(kind: str, topic: bytes) -> Any:
+def _decoded_topic(kind: str, topic: bytes) -> AbiValue:
     """The value of an indexed argument; cached, because the logs of one vault repeat few values."""
     return _to_display(kind, _decoded([kind], topic)[0])
 
@@ -227,7 +222,7 @@ def decode_revert(data: bytes) -> Revert:
     return Revert(item.name, args, code)
 
 
-def _truncate(value: Any) -> Any:
+def _truncate(value: AbiValue) -> AbiValue:
     return value[:MAX_TEXT] if isinstance(value, str) else value
 
 
@@ -242,9 +237,7 @@ def _text(data: bytes) -> str:
 def transfer_log(
     address: str, topics: Sequence[bytes], data: bytes, log_index: int
 ) -> TransferLog | None:
-    """Decode an ERC-20 Transfer log; None for any other, also for ERC-721's, which has a fourth
-    topic.
-    """
+    """Decode an ERC-20 Transfer log; None for any other: ERC-721's has a fourth topic."""
     if len(topics) != 3 or "0x" + bytes(topics[0]).hex() != ERC20_TRANSFER_TOPIC or len(data) != 32:
         return None
     sender, recipient = (to_checksum_address(bytes(t)[-20:]) for t in topics[1:])
@@ -314,10 +307,8 @@ def decode_calldata(data: str) -> DecodedCalldata:
     return DecodedCalldata(selector=selector, function=function[0], args=args)
 
 
-def _plain(value: Any) -> Any:
-    """Convert a decoded value to JSON: integers become decimal text, nested values are converted
-    one by one.
-    """
+def _plain(value: AbiValue) -> AbiValue:
+    """Convert a decoded value to JSON: integers become decimal text."""
     match value:
         case bool():
             return value

@@ -14,9 +14,8 @@ from domain.mandates.targets import Target
 
 
 def digest(typed_data: Mapping[str, object]) -> str:
-    """EIP-712 digest of a whole typed-data object, 0x hex.
-
-    Errors: ValueError where the message does not fit its types.
+    """EIP-712 digest of a whole typed-data object, 0x hex. Errors: ValueError where the message
+    does not fit its types.
     """
     signable = encode_typed_data(full_message=dict(typed_data))
     return "0x" + keccak(b"\x19" + signable.version + signable.header + signable.body).hex()
@@ -25,9 +24,7 @@ def digest(typed_data: Mapping[str, object]) -> str:
 def listed(
     targets: Sequence[Target],
 ) -> tuple[list[tuple[str, bytes, int]], list[tuple[str, bytes]]]:
-    """AllowedCall[] and ValueProbe[] of the contract entries, in the order of the entries, with one
-    probe per target.
-    """
+    """AllowedCall[] and ValueProbe[] of the contract entries in their order, one probe a target."""
     calls: list[tuple[str, bytes, int]] = []
     probes: dict[str, tuple[str, bytes]] = {}
     for target in targets:

@@ -14,10 +14,8 @@ _NONCE: Final = "Nonce: "
 
 
 class SiweSignIn:
-    """The `SignInVerifier` port (contract 2).
-
-    The service writes the whole text, looks it up by its nonce and compares it, so that no parser
-    of a stranger's text is needed.
+    """The `SignInVerifier` port (contract 2). The service writes the whole text, looks it up by its
+    nonce and compares it, so that no parser of a stranger's text is needed.
     """
 
     def message(

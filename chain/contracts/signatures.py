@@ -70,9 +70,7 @@ class SignerQuery:
 
 
 def question(digest: bytes, signature: bytes, signer: str) -> SignerQuery | None:
-    """Build the ERC-1271 query, or the ERC-6492 query where the signature carries the deployment;
-    None where it is malformed or too long.
-    """
+    """Build the ERC-1271 or ERC-6492 query; None where the signature is malformed or too long."""
     kind: Literal["erc1271", "erc6492"] = "erc1271"
     factory, call = _ZERO_ADDRESS, b""
     if signature[-32:] == _MAGIC_6492:

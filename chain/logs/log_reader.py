@@ -1,6 +1,4 @@
-"""Log reader: reads the logs of one chain's vaults, history in ranges and the head block by block,
-and detects reorgs by block hash.
-"""
+"""Log reader: history in ranges, the head block by block; reorgs are detected by block hash."""
 
 from __future__ import annotations
 
@@ -57,9 +55,7 @@ def next_read(cursor: ReadCursor, head: BlockStamp, *, window: int) -> Todo:
 
 @dataclass(frozen=True, slots=True)
 class BlockRange:
-    """The result of one read: logs in chain order, block stamps to remember, the cursor it started
-    from, and the next one.
-    """
+    """One read: logs in chain order, stamps to remember, the cursors before and after it."""
 
     logs: tuple[VaultLog, ...]
     blocks: tuple[BlockStamp, ...]
@@ -68,9 +64,7 @@ class BlockRange:
     head: BlockStamp
 
     def split_at(self, limit: int) -> tuple[BlockRange, BlockRange | None]:
-        """Split into the first blocks, with at most `limit` logs, and the rest; no block is
-        divided.
-        """
+        """Split into the first blocks with at most `limit` logs, and the rest."""
         if len(self.logs) <= limit:
             return self, None
         number = self.logs[limit].block.number  # of the first log that does not fit in
@@ -144,9 +138,7 @@ class LogReader:
         self, cursor: ReadCursor | None, vaults: Iterable[str], head: Header | None = None
     ) -> BlockRange | ReorgDetected | None:
         """Read on from the cursor up to `head`, the node's newest block by default; None when there
-        is nothing new. `vaults` are the known vault addresses.
-
-        Errors: `chain_unavailable`.
+        is nothing new. `vaults` are the known vault addresses. Errors: `chain_unavailable`.
         """
         newest = await self.chain.newest() if head is None else head
         self._require_all_fields = newest.proved is True
@@ -173,9 +165,7 @@ class LogReader:
 
     async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
         """Logs of the given vaults in the blocks from `low` to `high`, both inclusive, in chain
-        order.
-
-        Errors: `chain_unavailable`.
+        order. Errors: `chain_unavailable`.
         """
         request = _of("MandateVault") | {"address": sorted(vaults)}
         with readable(self.chain):
@@ -188,9 +178,7 @@ class LogReader:
         self, addresses: Iterable[str], low: int, high: int
     ) -> tuple[BlockStamp, tuple[VaultLog, ...]]:
         """(last block, logs in chain order) of the blocks from `low` to `high`, both inclusive: the
-        same logs that `step` would return.
-
-        Errors: `chain_unavailable`.
+        same logs that `step` would return. Errors: `chain_unavailable`.
         """
         vaults = {v.lower() for v in addresses}
         with readable(self.chain):
@@ -205,18 +193,14 @@ class LogReader:
         self, log_filter: Mapping[str, object], low: int, high: int
     ) -> list[Log]:
         """Logs of a filter in the blocks from `low` to `high`, both inclusive, as the node tells
-        them.
-
-        Errors: `chain_unavailable`.
+        them. Errors: `chain_unavailable`.
         """
         with readable(self.chain):
             return await self._logs(log_filter, low, high)
 
     async def all_logs(self, low: int, high: int) -> tuple[VaultLog, ...]:
         """Every log with our event topics in the blocks from `low` to `high`, both inclusive, from
-        any contract.
-
-        Errors: `chain_unavailable`.
+        any contract. Errors: `chain_unavailable`.
         """
         with readable(self.chain):
             raws = await self._ranged_logs(low, high, set())
@@ -314,9 +298,7 @@ class LogReader:
                 yield log
 
     async def _run_logs(self, stamps: Sequence[BlockStamp], vaults: set[str]) -> list[Log]:
-        """Logs with our topics of consecutive blocks; the ranges are short enough to need no
-        address filter.
-        """
+        """Logs with our topics of consecutive blocks, few enough to need no address filter."""
         if len(stamps) < 2 or self.chain.factory is None:
             return await self._block_logs([s.hash for s in stamps], vaults)
         return await self._ranged_logs(stamps[0].number, stamps[-1].number, vaults)
@@ -337,9 +319,7 @@ class LogReader:
         return [g for answer in lists for g in self._list(answer)]
 
     async def _logs_by_address(self, at: Mapping[str, str], vaults: set[str]) -> list[Log]:
-        """Logs of our own addresses in one block that holds more logs with our topics than the node
-        returns at once: anybody may emit them for the price of the gas.
-        """
+        """Logs of our own addresses in a block that strangers filled with logs of our topics."""
         node = self.chain.node()
         log_filter = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
         creations = self._list(await node.fact("eth_getLogs", log_filter))

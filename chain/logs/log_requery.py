@@ -1,6 +1,4 @@
-"""Log requery: reads one vault's logs by another method than the reader, where logs seem to be
-missing.
-"""
+"""Log requery: reads one vault's logs by another method, where logs seem to be missing."""
 
 from __future__ import annotations
 

@@ -19,9 +19,7 @@ async def inbound(
     chain: EvmChain, holders: Iterable[str], low: int, high: int
 ) -> list[tuple[str, TransferLog]]:
     """(transaction hash, log) of USDC transfers to these addresses in the blocks from `low` to
-    `high`, both inclusive.
-
-    Errors: `chain_unavailable`, `not_configured`.
+    `high`, both inclusive. Errors: `chain_unavailable`, `not_configured`.
     """
     transfers: list[tuple[str, TransferLog]] = []
     reader, remaining = LogReader(chain), iter(sorted(holders))

@@ -88,9 +88,7 @@ class BlockReader(OfflineChain):
         return None if header is None else header.block
 
     async def header(self, tag: int | str) -> Header | None:
-        """A block and its parent's hash. Errors: `chain_unavailable`, also for a header that does
-        not hash to its block's name.
-        """
+        """A block and its parent's hash. Errors: `chain_unavailable`, also for a wrong hash."""
         header = await self._read_header(tag)
         return None if header is None else await self._proved(header)
 
@@ -146,9 +144,8 @@ class BlockReader(OfflineChain):
         return header
 
     async def eth_call(self, to: str, data: str, block: BlockStamp) -> bytes:
-        """Run a view function at one block.
-
-        Errors: NodeError for a revert, and for nothing else; `chain_unavailable` otherwise.
+        """Run a view function at one block. Errors: NodeError for a revert, and for nothing else;
+        `chain_unavailable` otherwise.
         """
         try:
             answer = await self.node().ask(
@@ -170,9 +167,7 @@ class BlockReader(OfflineChain):
         return balance
 
     async def holding(self, token: str, holder: str, block: BlockStamp) -> int | None:
-        """ERC-20 balance in base units; None where the contract returns none: an empty answer is
-        not zero.
-        """
+        """ERC-20 balance in base units; None for an empty answer, which is not zero."""
         data = "0x" + (_BALANCE_OF + encode(["address"], [holder])).hex()
         try:
             answer = await self.eth_call(token, data, block)
@@ -182,7 +177,5 @@ class BlockReader(OfflineChain):
 
 
 def pinned(block: BlockStamp) -> dict[str, str]:
-    """The block parameter of a state read (EIP-1898): by hash, so that a node on another fork
-    cannot answer.
-    """
+    """The block parameter of a state read (EIP-1898): by hash, which no other fork can answer."""
     return {"blockHash": block.hash}

@@ -1,13 +1,11 @@
-"""Receipts: mined transactions with logs and revert reasons, read many at once, and the creation
-log of a vault.
-"""
+"""Receipts: mined transactions with logs and revert reasons, and a vault's creation log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from eth_utils import keccak, to_checksum_address
 
@@ -15,12 +13,12 @@ from chain.contracts import abi_codec
 from chain.quorum import NodeAnswers, quorum_read_each
 from chain.reads.blocks import BlockReader
 from chain.rpc import decoding
-from chain.rpc.errors import NodeError
+from chain.rpc.errors import Json, NodeError
 from chain.rpc.http_transport import RpcCall
 from domain.chain_facts import BlockStamp, Receipt, Revert, VaultLog
 
 LOOK_BACK: Final = 1_000
-ReceiptJson: TypeAlias = Mapping[str, Any]
+ReceiptJson: TypeAlias = Mapping[str, Json]
 
 
 async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str, Receipt | None]:
@@ -50,7 +48,7 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
     return by_hash
 
 
-def _mined_in(raw: Any, tx_hash: str) -> str | None:
+def _mined_in(raw: Json, tx_hash: str) -> str | None:
     """The hash of the block of a receipt; None where it makes no sense, or is another's."""
     with suppress(*decoding.NONSENSE):
         if str(raw["transactionHash"]).lower() == tx_hash:
@@ -127,7 +125,9 @@ async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]
     return inputs
 
 
-async def _ask_each(chain: BlockReader, method: str, params: Sequence[list[Any]]) -> list[Any]:
+async def _ask_each(
+    chain: BlockReader, method: str, params: Sequence[Sequence[object]]
+) -> list[Json]:
     questions: list[RpcCall] = [(method, param_list) for param_list in params]
     return await chain.node().facts(questions) if questions else []
 

@@ -76,9 +76,7 @@ class _TransactionCounts:
         self._counts: dict[int, int] = {}
 
     async def at(self, number: int) -> int:
-        """The transaction count at a block. Errors: NodeError where the node does not have that
-        block's state.
-        """
+        """The transaction count at a block. Errors: NodeError where its state is pruned."""
         if number not in self._counts:
             raw = await self._rpc.ask("eth_getTransactionCount", self._sender, hex(number))
             self._counts[number] = self._rpc.number(raw)
@@ -88,9 +86,7 @@ class _TransactionCounts:
 async def _blocks_with_transactions(
     count: _TransactionCounts, low: tuple[int, int], high: tuple[int, int]
 ) -> list[int]:
-    """The blocks in (low, high] that hold transactions of the account, in order, found by
-    bisection.
-    """
+    """The blocks in (low, high] with transactions of the account, found by bisection."""
     blocks: list[int] = []
     ranges = [(low, high)]
     while ranges:

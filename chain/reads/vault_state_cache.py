@@ -18,9 +18,7 @@ BATCH: Final = 200
 
 
 class VaultStateCache:
-    """The newest state read of each vault; one background task at a time rereads vaults whose read
-    failed for a caller.
-    """
+    """The newest state read of each vault; one task rereads those whose read failed a caller."""
 
     def __init__(self, read: Callable[[Sequence[str]], Awaitable[Mapping[str, VaultState]]]):
         self._read = read

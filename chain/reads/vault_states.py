@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from eth_abi.exceptions import DecodingError
 
@@ -98,9 +98,7 @@ async def agreed_states(
 
 async def agreed_head(chain: NodeAnswers[BlockReader]) -> BlockStamp:
     """The newest block that more than half of the configured nodes have, as they name it; never
-    older than the newest agreed block of the reader's last step.
-
-    Errors: `chain_unavailable`.
+    older than the newest agreed block of the reader's last step. Errors: `chain_unavailable`.
     """
     majority_size, reader_head = len(chain.views) // 2 + 1, chain.node().head
 
@@ -127,7 +125,7 @@ async def agreed_head(chain: NodeAnswers[BlockReader]) -> BlockStamp:
 async def _state_by_fields(chain: BlockReader, vault: str, block: BlockStamp) -> VaultState:
     """Read one vault without a lens: one call per field, all at one block."""
 
-    async def view(name: str) -> tuple[Any, ...]:
+    async def view(name: str) -> tuple[abi_codec.AbiValue, ...]:
         return abi_codec.outputs(
             "MandateVault",
             name,

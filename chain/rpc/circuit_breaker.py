@@ -22,10 +22,8 @@ class CircuitBreaker:
         self._failures, self._pause_s, self._until = 0, FIRST_S, 0.0
 
     def wait_s(self) -> float:
-        """Seconds until a call may be made; 0 where it may be made now.
-
-        The caller that is let through an open breaker is the only one: the others wait for one more
-        pause.
+        """Seconds until a call may be made; 0 where it may be made now. The caller that is let
+        through an open breaker is the only one: the others wait for one more pause.
         """
         if self._failures < FAILURES:
             return 0.0

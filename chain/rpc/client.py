@@ -1,6 +1,4 @@
-"""JSON-RPC client of one node: timeouts, bounded retries, a chain id check, and `chain_unavailable`
-for every failure of the node.
-"""
+"""JSON-RPC client of one node: timeouts, bounded retries, a chain id check."""
 
 from __future__ import annotations
 
@@ -9,17 +7,18 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from math import ceil
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import anyio
 import stamina
 
 from chain.rpc.circuit_breaker import CircuitBreaker
 from chain.rpc.deadlines import Deadline, scope, without_deadline
-from chain.rpc.errors import BlockNotYetSeen, NodeError, NodeUnusable, TransientNodeError
+from chain.rpc.errors import BlockNotYetSeen, Json, NodeError, NodeUnusable, TransientNodeError
 from chain.rpc.http_transport import HttpTransport, RpcCall
 from domain.refusals import Refused, refusal
 
+T = TypeVar("T")
 ATTEMPTS: Final = 4
 MAX_RETRY_PAUSE_S: Final = (
     2  # a node that asks for a longer pause is not waited for; the caller is told how long it is
@@ -33,9 +32,7 @@ _QUANTITY: Final = re.compile(r"0x[0-9a-fA-F]{1,64}")
 
 
 def _backoff(fault: Exception) -> bool | float:
-    """Decide whether to retry and after which pause: stamina's own growing pauses where the node
-    names none.
-    """
+    """Decide whether to retry and after which pause; stamina's own where the node names none."""
     if not isinstance(fault, TransientNodeError):
         return False
     if fault.after_s is None:
@@ -66,7 +63,7 @@ class RpcClient:
         self._transport, self._breaker = HttpTransport(url, timeout_s), CircuitBreaker(clock)
         # Of those who cannot wait: a node that is slow for them may still serve the others.
         self._deadline_breaker = CircuitBreaker(clock, DEADLINE_PAUSE_S)
-        self._late_requests: set[asyncio.Task[Any]] = set()
+        self._late_requests: set[asyncio.Task[object]] = set()
         self.given_up = 0
         self.serves: int | None = None
         # A service that is no node has no chain id to give.
@@ -76,56 +73,49 @@ class RpcClient:
         self._proving, self._unproved = anyio.Lock(), 0
         self._batch, self._last_problem = BATCH, ""
 
-    async def ask(self, method: str, *params: Any) -> Any:
-        """Call a method and return its result.
-
-        Errors: NodeError for an error that the node itself returns, for example a revert;
-        `chain_unavailable`.
+    async def ask(self, method: str, *params: object) -> Json:
+        """Call a method and return its result. Errors: NodeError for an error that the node itself
+        returns, for example a revert; `chain_unavailable`.
         """
         question = (method, list(params))
         return await self._ask_proved(lambda: self._transport.one(question))
 
-    async def ask_all(self, questions: Sequence[RpcCall]) -> list[Any]:
-        """Results of many calls, in their order, with as few requests as the node allows.
-
-        Errors: NodeError where the node returns an error for one of them; `chain_unavailable`.
+    async def ask_all(self, questions: Sequence[RpcCall]) -> list[Json]:
+        """Results of many calls, in their order, with as few requests as the node allows. Errors:
+        NodeError where the node returns an error for one of them; `chain_unavailable`.
         """
-        results: list[Any] = []
+        results: list[Json] = []
         while len(results) < len(questions):
             results += await self._ask_batch(questions[len(results) : len(results) + self._batch])
         return results
 
-    async def fact(self, method: str, *params: Any) -> Any:
+    async def fact(self, method: str, *params: object) -> Json:
         """Call a method; an error of the node is `chain_unavailable` too."""
         try:
             return await self.ask(method, *params)
         except NodeError as fault:
             raise self.unavailable(f"{method} refused: {fault}") from None
 
-    async def facts(self, questions: Sequence[RpcCall]) -> list[Any]:
+    async def facts(self, questions: Sequence[RpcCall]) -> list[Json]:
         """Call many methods; an error of the node is `chain_unavailable` too."""
         try:
             return await self.ask_all(questions)
         except NodeError as fault:
             raise self.unavailable(f"{questions[0][0]} refused: {fault}") from None
 
-    async def quantity(self, method: str, *params: Any) -> int:
-        """Call a method whose result is a number; an error of the node is
-        `chain_unavailable` too.
-        """
+    async def quantity(self, method: str, *params: object) -> int:
+        """Call a method whose result is a number. Errors: `chain_unavailable`."""
         return self.number(await self.fact(method, *params))
 
-    def number(self, raw: Any) -> int:
+    def number(self, raw: object) -> int:
         """Parse a JSON-RPC quantity. Errors: `chain_unavailable`."""
         if not isinstance(raw, str) or not _QUANTITY.fullmatch(raw):
             raise self.unavailable("the node gives no number where one is due")
         return int(raw, 16)
 
     async def prove(self) -> None:
-        """Check now which chain the node serves.
-
-        Errors: `chain_unavailable` where it is another chain; no further answer is used until it is
-        ours.
+        """Check now which chain the node serves. Errors: `chain_unavailable` where it is another
+        chain; no further answer is used until it is ours.
         """
         self._admitted()
         self._proved_at = None
@@ -133,9 +123,7 @@ class RpcClient:
 
     @property
     def is_open(self) -> bool:
-        """True while a circuit breaker is open: the one of all callers, or the one of callers with
-        a deadline.
-        """
+        """True while a circuit breaker is open, of all callers or of those with a deadline."""
         return self._breaker.is_open or self._deadline_breaker.is_open
 
     def record_timeout(self) -> None:
@@ -151,9 +139,7 @@ class RpcClient:
         await self._transport.close()
 
     def unavailable(self, reason: str, after_s: int = 1) -> Refused:
-        """Build the refusal for an unusable answer; the chain id is checked again before the next
-        answer.
-        """
+        """Build the refusal for an unusable answer; the chain id is checked again after it."""
         self._proved_at = None
         return self._refused(reason, after_s)
 
@@ -196,14 +182,12 @@ class RpcClient:
                 raise self.unavailable(f"the node serves chain {number}")
             self._proved_at, self._proved_for = self._clock(), self._transport.opened
 
-    async def _ask_proved(self, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a request and return its answer once the chain id is proved; give up at the caller's
-        deadline.
-        """
+    async def _ask_proved(self, send: Callable[[], Awaitable[T]]) -> T:
+        """Send a request once the chain id is proved; give up at the caller's deadline."""
         limit = scope()
         return await (self._proved_answer(send) if limit is None else self._in_time(send, limit))
 
-    async def _in_time(self, send: Callable[[], Awaitable[Any]], limit: Deadline) -> Any:
+    async def _in_time(self, send: Callable[[], Awaitable[T]], limit: Deadline) -> T:
         wait_s = self._deadline_breaker.wait_s()
         if id(self) in limit.given_up or wait_s or len(self._late_requests) >= MAX_LATE:
             raise self._refused("it did not answer in time just now", ceil(wait_s))
@@ -224,12 +208,12 @@ class RpcClient:
         finally:
             self._deadline_breaker.succeeded()
 
-    def _discard_late(self, request: asyncio.Task[Any]) -> None:
+    def _discard_late(self, request: asyncio.Task[T]) -> None:
         self._late_requests.discard(request)
         if not request.cancelled():
             request.exception()  # a node's own fault is counted where it was met
 
-    async def _proved_answer(self, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def _proved_answer(self, send: Callable[[], Awaitable[T]]) -> T:
         self._admitted()
         if not self._proved:
             await self._prove()
@@ -253,7 +237,7 @@ class RpcClient:
 
     # -- one question, or many
 
-    async def _ask_batch(self, questions: Sequence[RpcCall]) -> list[Any]:
+    async def _ask_batch(self, questions: Sequence[RpcCall]) -> list[Json]:
         if len(questions) > 1:
             try:
                 return list(await self._ask_proved(lambda: self._transport.many(questions)))
@@ -265,8 +249,8 @@ class RpcClient:
                 return results
         return await self._ask_separately(questions)
 
-    async def _ask_separately(self, questions: Sequence[RpcCall]) -> list[Any]:
-        results: dict[int, Any] = {}
+    async def _ask_separately(self, questions: Sequence[RpcCall]) -> list[Json]:
+        results: dict[int, Json] = {}
         failed: list[Exception] = []
         pending = iter(enumerate(questions))
 
@@ -286,7 +270,7 @@ class RpcClient:
             raise failed[0]
         return [results[n] for n in range(len(questions))]
 
-    async def _ask_retrying(self, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def _ask_retrying(self, send: Callable[[], Awaitable[T]]) -> T:
         """Send a request with retries within the timeout; count the node's failures."""
         try:
             async for attempt in stamina.retry_context(

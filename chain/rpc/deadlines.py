@@ -19,9 +19,7 @@ _SCOPE: ContextVar[Deadline | None] = ContextVar("_SCOPE", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The time until which calls may wait, in seconds of the monotonic clock, and the nodes that
-    were given up.
-    """
+    """The time until which calls may wait (monotonic seconds), and the nodes given up."""
 
     until: float
     given_up: set[int] = field(default_factory=set)
@@ -50,9 +48,7 @@ def deadline(wait_ms: int) -> Iterator[None]:
 
 @contextmanager
 def share_deadline(shares: int) -> Iterator[None]:
-    """Context with an equal share of the remaining time, so that `shares - 1` further nodes can
-    still be asked.
-    """
+    """Context with an equal share of the remaining time, for `shares - 1` further nodes."""
     outer = _SCOPE.get()
     if outer is None or shares <= 1:
         yield

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from eth_utils import to_checksum_address
 
+from chain.rpc.errors import Json
 from chain.rpc.header_hash import computed_hash
 from domain.chain_facts import BlockStamp, VaultState
 from domain.money import LIMIT_MICROS, ZERO, Usdc
@@ -23,10 +24,8 @@ NONSENSE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowErro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """A block and its parent's hash.
-
-    `proved`: True where the header hashes to the block's name, False where it does not, None where
-    not all of its fields are known.
+    """A block and its parent's hash. `proved`: True where the header hashes to the block's name,
+    False where it does not, None where not all of its fields are known.
     """
 
     block: BlockStamp
@@ -88,9 +87,7 @@ def log(raw_log: object) -> Log:
 
 
 def logs(raw: object) -> list[Log]:
-    """Parse a list of logs, without those that a reorganisation removed. Errors: one of
-    `NONSENSE`.
-    """
+    """Parse a list of logs without removed ones. Errors: one of `NONSENSE`."""
     if not isinstance(raw, list):
         raise TypeError("no list where logs are due")
     return [entry for entry in map(log, raw) if not entry.removed]
@@ -124,7 +121,7 @@ def block_hash(raw_hash: object) -> str:
     return raw_hash.lower()
 
 
-def calldata(transaction: Any) -> str:
+def calldata(transaction: Json) -> str:
     """Calldata of a transaction's JSON, 0x hex. Errors: one of `NONSENSE`."""
     data = transaction["input"]
     if not isinstance(data, str):
@@ -141,7 +138,7 @@ SILENT: Final = 2**256 - 1
 """What the vault tells of a probe that did not answer."""
 
 
-def vault_state(address: str, block: BlockStamp, s: Mapping[str, Any]) -> VaultState:
+def vault_state(address: str, block: BlockStamp, s: Mapping[str, Json]) -> VaultState:
     """Build a vault's state from the lens's fields by their names."""
     if not s["ok"]:
         return VaultState(address, block, exists=False)
@@ -183,7 +180,5 @@ def vault_state(address: str, block: BlockStamp, s: Mapping[str, Any]) -> VaultS
 
 
 def _probed(raw: int) -> Usdc | None:
-    """A probe's value; None for a value above the whole USDC supply limit, which counts as no
-    answer.
-    """
+    """A probe's value; above all USDC there is it counts as no answer."""
     return Usdc(raw) if raw <= LIMIT_MICROS else None

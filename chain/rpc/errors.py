@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+# What a node sent: any value of JSON, of whatever form.
+Json: TypeAlias = Any
 
 _TRANSIENT: Final = (408, 425, 429, 500, 502, 503, 504)
 _BUSY_CODES: Final = (-32005, -32097, 429)
@@ -39,9 +42,7 @@ class NodeError(Exception):
 
     @property
     def reverted(self) -> bool:
-        """True where the EVM ran the call and it failed; any other error says nothing about the
-        call.
-        """
+        """True where the EVM ran the call and it failed; other errors say nothing of the call."""
         return self.code == 3 or bool(self.data) or _REVERTED.search(str(self)) is not None
 
     @property
@@ -79,7 +80,7 @@ def error_of_http(status: int, headers: Mapping[str, str]) -> Exception:
     return NodeUnusable(f"HTTP {status}")
 
 
-def of_error(error: Any) -> Exception:
+def of_error(error: Json) -> Exception:
     """Map a JSON-RPC error object to an error."""
     if not isinstance(error, dict):
         return TransientNodeError("an answer that is not JSON-RPC")
@@ -95,7 +96,7 @@ def of_error(error: Any) -> Exception:
     return fault
 
 
-def _bytes_of(data: Any) -> bytes | None:
+def _bytes_of(data: Json) -> bytes | None:
     """Return data of a revert; None where there is none."""
     if isinstance(data, dict):  # some nodes wrap it once more
         data = data.get("data")
@@ -108,9 +109,7 @@ def _bytes_of(data: Any) -> bytes | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Seconds of a Retry-After header, which holds seconds or a date; a date is relative to the
-    answer's own Date.
-    """
+    """Seconds of a Retry-After header; a date is relative to the answer's own Date."""
     header = headers.get("Retry-After", "").strip()
     if header.isdecimal():
         return int(header[:6])

@@ -1,6 +1,4 @@
-"""Block header hash: computes a block's hash from its fields, which proves all of them, the time
-included.
-"""
+"""Block header hash: computed from a block's fields, it proves all of them, the time included."""
 
 from __future__ import annotations
 
@@ -55,9 +53,7 @@ _BESIDE: Final = frozenset(
 
 def computed_hash(raw: Mapping[str, object]) -> str | None:
     """keccak256(rlp(header)), 0x hex; None where a field is missing or unknown, as on chains with
-    longer headers.
-
-    Errors: ValueError for a field that is no hex.
+    longer headers. Errors: ValueError for a field that is no hex.
     """
     present = [name for name in FIELDS if raw.get(name) is not None]
     unknown = raw.keys() - set(FIELDS) - _BESIDE

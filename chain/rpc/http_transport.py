@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import (
     ClientError,
@@ -20,7 +20,7 @@ from aiohttp import (
 from chain.rpc import errors
 from chain.rpc.errors import NodeError, NodeUnusable, TransientNodeError
 
-RpcCall = tuple[str, list[Any]]
+RpcCall = tuple[str, Sequence[object]]
 CONNECTIONS: Final = 16
 ANSWER_BYTES: Final = 32 * 2**20
 CHUNK_BYTES: Final = 2**16
@@ -51,9 +51,8 @@ class HttpTransport:
         return _result(await self._post(_request(0, question)))
 
     async def many(self, questions: Sequence[RpcCall]) -> list[object]:
-        """Results of many calls in one batch request, in their order.
-
-        Errors: NodeError where one of them, or the whole batch, is answered with an error.
+        """Results of many calls in one batch request, in their order. Errors: NodeError where one
+        of them, or the whole batch, is answered with an error.
         """
         answers = await self._post([_request(n, question) for n, question in enumerate(questions)])
         if not isinstance(answers, list):
@@ -117,9 +116,7 @@ def _request(number: int, question: RpcCall) -> object:
 
 
 async def _body(response: ClientResponse) -> bytes:
-    """Read the body of an answer. Errors: NodeError above the size limit, so that the caller
-    requests less.
-    """
+    """Read the body of an answer. Errors: NodeError above the limit, so that less is asked."""
     if not 200 <= response.status < 300:
         raise errors.error_of_http(response.status, response.headers)
     if response.headers.get("Content-Encoding", "identity").lower() != "identity":

@@ -1,15 +1,14 @@
-"""Node pool: the nodes of one chain as one client, with the faults of each and the order of
-calls.
-"""
+"""Node pool: the nodes of one chain as one client, with their faults and order of calls."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from chain.rpc.client import RpcClient
 from chain.rpc.deadlines import share_deadline
+from chain.rpc.errors import Json
 from chain.rpc.http_transport import RpcCall
 from domain.chain_facts import BlockStamp
 from domain.refusals import Refused
@@ -48,34 +47,33 @@ class NodePool:
         self._first = self._steps = 0
         self._disagreeing_since: datetime | None = None
 
-    async def ask(self, method: str, *params: Any) -> Any:
+    async def ask(self, method: str, *params: object) -> Json:
         """Call a method and return its result. Errors: NodeError."""
         return await self._first_answer(lambda rpc: rpc.ask(method, *params))
 
-    async def ask_all(self, questions: Sequence[RpcCall]) -> list[Any]:
+    async def ask_all(self, questions: Sequence[RpcCall]) -> list[Json]:
         """Results of many calls, all from one node. Errors: NodeError."""
         return await self._first_answer(lambda rpc: rpc.ask_all(questions))
 
-    async def fact(self, method: str, *params: Any) -> Any:
+    async def fact(self, method: str, *params: object) -> Json:
         """Call a method; an error of the node is `chain_unavailable` too."""
         return await self._first_answer(lambda rpc: rpc.fact(method, *params))
 
-    async def facts(self, questions: Sequence[RpcCall]) -> list[Any]:
+    async def facts(self, questions: Sequence[RpcCall]) -> list[Json]:
         """Call many methods; an error of the node is `chain_unavailable` too."""
         return await self._first_answer(lambda rpc: rpc.facts(questions))
 
-    async def quantity(self, method: str, *params: Any) -> int:
+    async def quantity(self, method: str, *params: object) -> int:
         """Call a method whose result is a number."""
         return await self._first_answer(lambda rpc: rpc.quantity(method, *params))
 
-    def number(self, raw: Any) -> int:
+    def number(self, raw: object) -> int:
         """Parse a JSON-RPC quantity."""
         return self.clients[0].number(raw)
 
     async def prove(self) -> None:
-        """Check which chain each reachable node serves.
-
-        Errors: `chain_unavailable` where none serves ours.
+        """Check which chain each reachable node serves. Errors: `chain_unavailable` where none
+        serves ours.
         """
         refused: list[Refused] = []
         for rpc in self.clients:
@@ -117,9 +115,7 @@ class NodePool:
         return [*ordered, *(n for n in range(len(self.clients)) if n not in ordered)]
 
     def worked(self, n: int, *, has_answer: bool) -> None:
-        """Record that a node completed a step, which makes it the first of the next one. A step
-        without an answer does not clear its fault.
-        """
+        """Record that a node completed a step; one without an answer clears no fault."""
         self._first = n
         if has_answer:
             self.faults[n].pop("failed a step", None)

@@ -30,9 +30,7 @@ async def deploy_all(
     usdc: str | None = None,
     approvals_on_chain: bool = False,
 ) -> Deployed:
-    """Deploy the factory and the lens, and on a chain without USDC a test USDC and a market with
-    its value probe.
-    """
+    """Deploy the factory and the lens; without USDC also a test USDC, a market and its probe."""
     chain = EvmChain(ChainConfig(chain_id, rpc_url, confirmations=0))
     try:
         token = usdc or await deploy(chain, key, "TestUSDC")
@@ -55,9 +53,8 @@ async def deploy_contracts(
     *,
     approvals_on_chain: bool = False,
 ) -> dict[str, str]:
-    """Deploy on a configured chain; answers the settings to add.
-
-    Errors: `not_configured` without an RPC address, USDC or keeper.
+    """Deploy on a configured chain; answers the settings to add. Errors: `not_configured` without
+    an RPC address, USDC or keeper.
     """
     facts, rpc_url = _where(settings, chain_id)
     if keeper_address is None and settings.keeper_private_key is not None:
@@ -87,9 +84,7 @@ async def deploy_share_value(
     settings: Settings, chain_id: int, key: str, market: str
 ) -> dict[str, str]:
     """Deploy the value probe of an ERC-4626 market; answers the line for its entry in the markets
-    file.
-
-    Errors: `not_configured` without an RPC address.
+    file. Errors: `not_configured` without an RPC address.
     """
     facts, _ = _where(settings, chain_id)
     chain = EvmChain(facts)

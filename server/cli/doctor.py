@@ -18,7 +18,7 @@ from chain.quorum import majority, note_dissent, query_each_node
 from domain.mandates.markets import from_config
 from domain.ports import Clock
 from domain.refusals import Refused
-from server.cli.output import Finding
+from server.cli.output import DoctorFinding
 from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
@@ -32,7 +32,7 @@ LOGS_OF: Final = 10
 """Blocks whose logs each node is asked for."""
 
 
-async def examine(settings: Settings) -> list[Finding]:
+async def examine(settings: Settings) -> list[DoctorFinding]:
     """Look at everything."""
     facts = settings.chain_facts()
     looks = [*map(_chain_findings, facts), examine_venue(settings)]
@@ -43,14 +43,14 @@ async def examine(settings: Settings) -> list[Finding]:
     findings = [database, *(part(settings) for part in parts)]
     if not facts:
         effect = "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"
-        findings.append(Finding("chains", True, "none is set", effect))
+        findings.append(DoctorFinding("chains", True, "none is set", effect))
     findings += itertools.chain(*groups)
     door = settings.switches().door
     effect = "" if door else "mandate_* tools are hidden"
-    return [*findings, Finding("bot door", True, "on" if door else "off", effect)]
+    return [*findings, DoctorFinding("bot door", True, "on" if door else "off", effect)]
 
 
-async def _chain_findings(fact: ChainConfig) -> list[Finding]:
+async def _chain_findings(fact: ChainConfig) -> list[DoctorFinding]:
     chain = EvmChain(fact)
     try:
         return await _chain(chain)
@@ -59,9 +59,7 @@ async def _chain_findings(fact: ChainConfig) -> list[Finding]:
 
 
 def _readable(url: str) -> str:
-    """The command that helps where others of the machine can read the database's files; empty where
-    they cannot.
-    """
+    """The command that helps where others can read the database's files, or empty."""
     if not url.startswith("sqlite:///"):
         return ""
     path = Path(sqlite_path(url))
@@ -74,25 +72,29 @@ def _readable(url: str) -> str:
     return "others can read it: chmod 600 " + " ".join(map(str, open_)) if open_ else ""
 
 
-async def _database(settings: Settings) -> Finding:
+async def _database(settings: Settings) -> DoctorFinding:
     shown = database_name(settings.database_url)
     try:
         at = await revision(settings.database_url)
     except Exception as error:
-        return Finding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
+        return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
     if at != latest():
         advice = "run: wallet db upgrade"
         if at is not None and is_newer(at):
             advice = "run the version that upgraded it"
         elif at is not None and is_before_first(at):
             advice = "begin with an empty one"
-        return Finding("database", False, f"{shown}: revision {at}, {latest()} is needed", advice)
-    return Finding("database", True, f"{shown}: revision {at}", _readable(settings.database_url))
+        return DoctorFinding(
+            "database", False, f"{shown}: revision {at}, {latest()} is needed", advice
+        )
+    return DoctorFinding(
+        "database", True, f"{shown}: revision {at}", _readable(settings.database_url)
+    )
 
 
-def _keeper(settings: Settings) -> Finding:
+def _keeper(settings: Settings) -> DoctorFinding:
     if settings.keeper_private_key is None:
-        return Finding(
+        return DoctorFinding(
             "keeper key",
             True,
             "not set",
@@ -101,54 +103,58 @@ def _keeper(settings: Settings) -> Finding:
         )
     if not settings.keeper_mark_s:
         why = "WALLET_KEEPER_MARK_S is 0: only the owner records the value that exits are judged by"
-        return Finding("keeper key", True, "set", why)
-    return Finding("keeper key", True, "set", "it records values in dry run too")
+        return DoctorFinding("keeper key", True, "set", why)
+    return DoctorFinding("keeper key", True, "set", "it records values in dry run too")
 
 
-def _webhooks(settings: Settings) -> Finding:
+def _webhooks(settings: Settings) -> DoctorFinding:
     if settings.webhook_key is None:
         why = "no owner is told by webhook: set WALLET_WEBHOOK_KEY (32 characters or more)"
-        return Finding("webhook key", True, "not set", why)
+        return DoctorFinding("webhook key", True, "not set", why)
     if settings.config().webhook_allow_private:
-        return Finding("webhook key", True, "set", "private addresses are called: for tests only")
-    return Finding("webhook key", True, "set")
+        return DoctorFinding(
+            "webhook key", True, "set", "private addresses are called: for tests only"
+        )
+    return DoctorFinding("webhook key", True, "set")
 
 
-def _proxies(settings: Settings) -> Finding:
+def _proxies(settings: Settings) -> DoctorFinding:
     after = (settings.base_url or "").startswith("https://")
     if settings.trusted_proxies:
-        return Finding("proxies", True, settings.trusted_proxies)
+        return DoctorFinding("proxies", True, settings.trusted_proxies)
     if not after:
-        return Finding("proxies", True, "none is trusted")
+        return DoctorFinding("proxies", True, "none is trusted")
     why = "all callers count as one: set WALLET_TRUSTED_PROXIES to what serves https"
-    return Finding("proxies", False, "https, and none is trusted", why)
+    return DoctorFinding("proxies", False, "https, and none is trusted", why)
 
 
-def _markets(settings: Settings) -> Finding:
+def _markets(settings: Settings) -> DoctorFinding:
     try:
-        return Finding("markets", True, f"{len(from_config(settings.config().markets))} configured")
+        return DoctorFinding(
+            "markets", True, f"{len(from_config(settings.config().markets))} configured"
+        )
     except (ValueError, OSError) as error:
-        return Finding("markets", False, str(error), "the service does not start")
+        return DoctorFinding("markets", False, str(error), "the service does not start")
 
 
-async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
+async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     name = f"chain {chain.chain_id}"
     if not chain.rpc_set:
-        return [Finding(name, True, "no RPC address", "it is not read")]
+        return [DoctorFinding(name, True, "no RPC address", "it is not read")]
     nodes, head = await _nodes(name, chain, clock), chain.node()
     findings = list(nodes)
     try:
         newest = await chain.newest()
     except Refused as refused:
         effect = "nothing of it is believed" if chain.node_problem else "it is not read"
-        return [*findings, Finding(name, False, refused.refusal.reason, effect)]
+        return [*findings, DoctorFinding(name, False, refused.refusal.reason, effect)]
     need = len(nodes) // 2 + 1
     if nodes and sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"
         effect = "nothing is marked or settled"
-        findings.append(Finding(f"{name} quorum", False, why, effect))
+        findings.append(DoctorFinding(f"{name} quorum", False, why, effect))
     if head.trouble is not None:
-        findings.append(Finding(name, False, head.trouble, "nothing of it is believed"))
+        findings.append(DoctorFinding(name, False, head.trouble, "nothing of it is believed"))
         return findings
     times = (
         ""
@@ -156,19 +162,19 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
         else "its headers hold fields that are not known: block times are trusted"
     )
     state = f"block {newest.block.number}, {chain.facts.confirmations} confirmations"
-    findings.append(Finding(name, True, state, times))
+    findings.append(DoctorFinding(name, True, state, times))
     for subject, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "create-call answers configured: false"),
         ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
     ):
         if address is None:
-            findings.append(Finding(f"{name} {subject}", True, "not set", effect))
+            findings.append(DoctorFinding(f"{name} {subject}", True, "not set", effect))
             continue
         code = await chain.node().ask("eth_getCode", address, "latest")
         there = isinstance(code, str) and len(code) > 2
         findings.append(
-            Finding(
+            DoctorFinding(
                 f"{name} {subject}",
                 there,
                 address if there else f"{address}: no contract there",
@@ -180,22 +186,24 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[Finding]:
     return findings
 
 
-async def _approvals(chain: EvmChain, name: str, factory: str) -> Finding:
+async def _approvals(chain: EvmChain, name: str, factory: str) -> DoctorFinding:
     """Whether the vaults keep approvals: the factory says it, and no setting."""
     subject = f"{name} approvals"
     try:
         vault_keeps_approvals = await chain.approvals_on_chain(factory)
     except Refused as refused:
-        return Finding(subject, False, refused.refusal.reason, "terms with an amount are refused")
+        return DoctorFinding(
+            subject, False, refused.refusal.reason, "terms with an amount are refused"
+        )
     if vault_keeps_approvals:
-        return Finding(subject, True, "kept by the vaults", "the owner signs each action above it")
-    return Finding(subject, True, "kept by the service", "the switch approval_gate decides")
+        return DoctorFinding(
+            subject, True, "kept by the vaults", "the owner signs each action above it"
+        )
+    return DoctorFinding(subject, True, "kept by the service", "the switch approval_gate decides")
 
 
-async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[Finding]:
-    """Each node by its place, as the reader would judge it now; none by its address, which may
-    hold a key.
-    """
+async def _nodes(name: str, chain: EvmChain, clock: Clock) -> list[DoctorFinding]:
+    """Each node by its place as the reader would judge it; its address may hold a key."""
     nodes = chain.node()
     with suppress(Refused):
         at = await agreed_view(chain, clock.now())
@@ -221,17 +229,17 @@ async def _logs(chain: EvmChain, blocks: range) -> None:
         note_dissent(chain.node(), "the logs of some blocks", same, statement)
 
 
-async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> Finding:
+async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> DoctorFinding:
     subject = f"{name} node {n}"
     if fault is not None:
-        return Finding(subject, False, fault, "it is left out")
+        return DoctorFinding(subject, False, fault, "it is left out")
     try:
-        return Finding(subject, True, f"block {(await view.latest()).number}")
+        return DoctorFinding(subject, True, f"block {(await view.latest()).number}")
     except Refused as refused:
-        return Finding(subject, False, refused.refusal.reason, "the others are asked")
+        return DoctorFinding(subject, False, refused.refusal.reason, "the others are asked")
 
 
-def render(findings: list[Finding]) -> None:
+def render(findings: list[DoctorFinding]) -> None:
     """Print the findings."""
     table = Table("", "what", "state", "effect")
     for f in findings:

@@ -52,9 +52,7 @@ async def verify_ledgers(settings: Settings) -> dict[str, object]:
 
 
 async def backup_database(settings: Settings, target: Path) -> None:
-    """Copy a SQLite database while it is in use; one of an earlier version too, as before an
-    upgrade.
-    """
+    """Copy a SQLite database in use; one of an earlier version too, as before an upgrade."""
     await upgraded(settings, older=True)
     await backup(settings.database_url, target)
 
@@ -74,8 +72,7 @@ async def create_house_key(settings: Settings, role: operator.Role) -> dict[str,
 
 async def end_link(settings: Settings, wallet: str, network: Network, reason: str) -> bool:
     """End the link of a wallet, and every key under it; its owner can then link it again, or
-    another
-    person can. False where there is none.
+    another person can. False where there is none.
     """
     now = SystemClock().now()
 
@@ -123,9 +120,7 @@ async def set_switch(settings: Settings, name: str, value: str) -> None:
 
 
 async def set_allowed(settings: Settings, item: str, reason: str, *, allowed: bool) -> bool:
-    """Add a person to the trade allowlist or remove one, from the next request on; False where it
-    is so already. Errors: ValueError.
-    """
+    """Add a person to the allowlist or remove one; False where it is so. Errors: ValueError."""
     now = SystemClock().now()
 
     def work(uow: UnitOfWork) -> bool:

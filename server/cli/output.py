@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """One thing looked at; `works` is False only where something that is set does not work."""
 
     what: str
@@ -31,9 +31,7 @@ class Finding:
 
 
 def read_settings() -> Settings:
-    """The settings, or the end of the command with what is wrong in them: which one, and what it
-    takes, never what was given.
-    """
+    """The settings; what is wrong ends the command by its name, never by its value."""
     try:
         return Settings()
     except ValidationError as error:

@@ -14,7 +14,7 @@ from domain.settings import Switches
 from domain.trading.modes import MARKET_NETWORK, live_network
 from domain.trading.venue_account import KEY_ENDS_SOON
 from domain.trading.venue_values import NETWORKS, Network
-from server.cli.output import Finding
+from server.cli.output import DoctorFinding
 from server.runtime.schema_upgrade import NotUpgraded, upgraded
 from server.settings import Settings
 from server.signer.client import SignerClient
@@ -33,9 +33,7 @@ BUILDER_NEEDS_USDC: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """The stored trading configuration: switches above their defaults, people who may trade live,
-    links and keys on the network of live accounts.
-    """
+    """The stored configuration: switches, who may trade live, links and keys of live accounts."""
 
     switches: Switches
     allowed: int
@@ -47,7 +45,7 @@ class _Stored:
     lease_s: int
 
 
-async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[Finding]:
+async def examine_venue(settings: Settings, clock: Clock | None = None) -> list[DoctorFinding]:
     """Ask the venue on both networks, and look at what stands with it."""
     time = clock or SystemClock()
     networks = venues(settings, time, InMemory())
@@ -107,61 +105,67 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         await store.close()
 
 
-async def _network(venue: Venue, clock: Clock, settings: Settings, *, live: bool) -> list[Finding]:
+async def _network(
+    venue: Venue, clock: Clock, settings: Settings, *, live: bool
+) -> list[DoctorFinding]:
     name = f"venue {venue.network}"
     uses = [
         *(["relays, indices and paper prices"] if venue.network == MARKET_NETWORK else []),
         *(["links and live orders"] if live else []),
     ]
     if not uses:
-        return [Finding(name, True, "not used while venue_mainnet is as it is")]
+        return [DoctorFinding(name, True, "not used while venue_mainnet is as it is")]
     try:
         venue_time = await venue.time()
     except Refused as refused:
         # An address that nobody set is no fault of this setting; what it switches off is told.
         chosen = f"venue_{venue.network}_url" in settings.model_fields_set
-        return [Finding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")]
+        return [
+            DoctorFinding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")
+        ]
     skew = abs(venue_time - clock.now())
     state = f"for {' and '.join(uses)}; its clock differs by {skew.total_seconds():.1f} s"
     if skew > SKEW_AT_MOST:
-        return [Finding(name, False, state, "its nonces may be refused: set this machine's clock")]
-    return [Finding(name, True, state), *await _dexes(venue, settings)]
+        return [
+            DoctorFinding(name, False, state, "its nonces may be refused: set this machine's clock")
+        ]
+    return [DoctorFinding(name, True, state), *await _dexes(venue, settings)]
 
 
-async def _dexes(venue: Venue, settings: Settings) -> list[Finding]:
+async def _dexes(venue: Venue, settings: Settings) -> list[DoctorFinding]:
     if venue.network != MARKET_NETWORK:
         return []
     allowed = settings.trading().dexes
     if not allowed:
-        return [Finding("venue dexes", True, "none is set", "no index can be traded")]
+        return [DoctorFinding("venue dexes", True, "none is set", "no index can be traded")]
     try:
         there = (await venue.dexes()).value
     except Refused as refused:
-        return [Finding("venue dexes", True, refused.refusal.reason, "no index is shown")]
+        return [DoctorFinding("venue dexes", True, refused.refusal.reason, "no index is shown")]
     missing = [d for d in allowed if d not in there]
     if missing:
         why = f"the venue has no {', '.join(missing)}"
-        return [Finding("venue dexes", False, why, "their indices are not shown")]
-    return [Finding("venue dexes", True, ", ".join(allowed))]
+        return [DoctorFinding("venue dexes", False, why, "their indices are not shown")]
+    return [DoctorFinding("venue dexes", True, ", ".join(allowed))]
 
 
-async def _builder(venue: Venue, settings: Settings) -> list[Finding]:
+async def _builder(venue: Venue, settings: Settings) -> list[DoctorFinding]:
     address = settings.builder_address
     if address is None:
-        return [Finding("builder", True, "not set", "no order carries a builder fee")]
+        return [DoctorFinding("builder", True, "not set", "no order carries a builder fee")]
     try:
         mode = (await venue.abstraction(address, priority="house")).value
         account = (await venue.account(address, "", priority="house", max_age_s=0)).value
     except Refused as refused:
-        return [Finding("builder", False, f"{address}: {refused.refusal.reason}")]
+        return [DoctorFinding("builder", False, f"{address}: {refused.refusal.reason}")]
     state = f"{address}: {account.account_value} USDC, mode {mode}"
     if account.account_value < BUILDER_NEEDS_USDC or mode not in ("disabled", "default"):
         need = f"the venue credits nothing below {BUILDER_NEEDS_USDC} USDC or outside standard mode"
-        return [Finding("builder", False, state, need)]
-    return [Finding("builder", True, state)]
+        return [DoctorFinding("builder", False, state, need)]
+    return [DoctorFinding("builder", True, state)]
 
 
-def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> Finding:
+def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> DoctorFinding:
     listed = stored.allowed if stored else len(settings.trading().allowlist)
     terminal = "on" if now.live_terminal else "off"
     door = "on" if now.live_door else "off"
@@ -170,44 +174,52 @@ def _live_trading(settings: Settings, now: Switches, stored: _Stored | None) -> 
         effect = "the door stays paper until venue_mainnet is on"
     where = "" if stored else " of the settings"
     state = f"terminal {terminal}, door {door}, {listed} on the allowlist{where}"
-    return Finding("live trading", True, state, effect)
+    return DoctorFinding("live trading", True, state, effect)
 
 
-async def _signer(settings: Settings) -> Finding:
+async def _signer(settings: Settings) -> DoctorFinding:
     if settings.signer_socket is None:
-        return Finding("signer", True, "not set", "no keeper key: the stop line only warns")
+        return DoctorFinding("signer", True, "not set", "no keeper key: the stop line only warns")
     try:
         await SignerClient(settings.signer_socket).ask({"do": "address", "network": "none"})
     except Refused:
-        return Finding("signer", False, f"{settings.signer_socket}: no answer", "no keeper key")
+        return DoctorFinding(
+            "signer", False, f"{settings.signer_socket}: no answer", "no keeper key"
+        )
     except Exception:  # it answered, and refused as it should
-        return Finding("signer", True, f"answers at {settings.signer_socket}")
-    return Finding("signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key")
+        return DoctorFinding("signer", True, f"answers at {settings.signer_socket}")
+    return DoctorFinding(
+        "signer", False, f"{settings.signer_socket}: no signer of ours", "no keeper key"
+    )
 
 
-def _keys(live: Network, stored: _Stored | None, reason: str) -> Finding:
+def _keys(live: Network, stored: _Stored | None, reason: str) -> DoctorFinding:
     """Approved keys on record, how many end within a week, and how many the venue names no more."""
     if stored is None:
-        return Finding("order keys", False, reason)
+        return DoctorFinding("order keys", False, reason)
     state = f"{stored.links} wallets linked on {live}, {stored.keys} keys approved"
     effects = [
         *([f"{stored.ending} end within 7 days"] if stored.ending else []),
         *([f"{stored.unnamed} are not named by the venue"] if stored.unnamed else []),
     ]
-    return Finding("order keys", True, state, ", ".join(effects))
+    return DoctorFinding("order keys", True, state, ", ".join(effects))
 
 
-def _stop_line(settings: Settings, now: Switches, stored: _Stored | None, reason: str) -> Finding:
+def _stop_line(
+    settings: Settings, now: Switches, stored: _Stored | None, reason: str
+) -> DoctorFinding:
     """Whether the keeper closes at the venue, who leads, and what it cannot close."""
     name = "stop line at the venue"
     if stored is None:
-        return Finding(name, False, reason)
+        return DoctorFinding(name, False, reason)
     leads = f"a process leads for {stored.lease_s} s" if stored.lease_s else "no process leads now"
     state = f"scope {settings.keeper_scope}, {leads}"
     if stored.stuck:
         text = f"{stored.stuck} mandates stand at their line and nothing can be closed"
-        return Finding(name, False, state, text)
+        return DoctorFinding(name, False, state, text)
     if now.stop_line_dry_run:
-        return Finding(name, True, state, "dry run: it says what it would close, and does nothing")
+        return DoctorFinding(
+            name, True, state, "dry run: it says what it would close, and does nothing"
+        )
     unsigned = "" if settings.signer_socket else "no signer is set: it only warns"
-    return Finding(name, True, state, unsigned)
+    return DoctorFinding(name, True, state, unsigned)

@@ -1,6 +1,4 @@
-"""Chain sync: reads one chain into the ledger, reverses rows after a reorganisation, and
-reads again what has to be.
-"""
+"""Chain sync: reads one chain into the ledger, and reverses rows after a reorganisation."""
 
 from __future__ import annotations
 
@@ -59,10 +57,7 @@ class ChainSync:
                 return
 
     async def step(self) -> bool:
-        """One step; False where there was nothing to do.
-
-        Errors: `chain_unavailable`.
-        """
+        """One step; False where there was nothing to do. Errors: `chain_unavailable`."""
         if self._left is not None:
             await self._store_on(self._left)
             return True
@@ -117,9 +112,8 @@ class ChainSync:
         node: EvmChain,
         head: Header,
     ) -> BlockRange | ReorgDetected | None:
-        """A step by one node. What becomes deep by it ends in a block that most nodes name.
-
-        Errors: `chain_unavailable` for a node on another fork too.
+        """A step by one node. What becomes deep by it ends in a block that most nodes name. Errors:
+        `chain_unavailable` for a node on another fork too.
         """
         cursor = ReadCursor(stored_cursor.block, stored_cursor.hash) if stored_cursor else None
         result = await self.reader.through(node).step(cursor, vaults, head)
@@ -180,9 +174,7 @@ class ChainSync:
     async def _run_in_parts(
         self, work: Callable[[int, ChainEvidence, datetime, UnitOfWork], T]
     ) -> T:
-        """Do a piece of work with so many logs at most; with fewer where the database has not the
-        time for them: the same again would never end.
-        """
+        """Do a piece of work with so many logs at most, and with fewer where time is short."""
         while True:
             try:
                 return await self._surely(partial(work, self._most))
@@ -196,9 +188,7 @@ class ChainSync:
                 self._most = max(1, self._most // FEWER)
 
     async def _surely(self, work: Callable[[ChainEvidence, datetime, UnitOfWork], T]) -> T:
-        """Do a piece of work in one transaction; where it is not sure what the chain has, the chain
-        is asked, and it begins again.
-        """
+        """Do a piece of work in one transaction; what it doubts is asked of the chain first."""
         request = ChainEvidence()
         while True:
             now = self.deps.clock.now()
@@ -365,9 +355,7 @@ class ChainSync:
         logs: Sequence[VaultLog],
         request: ChainEvidence,
     ) -> None:
-        """Keep the vaults that were made in the blocks just read, and let go of those that were
-        not.
-        """
+        """Keep the vaults made in the blocks just read, and let go of those that were not."""
         chain_id, created = self.chain.chain_id, dict[str, VaultLog]()
         for g in logs:
             if g.name == "MandateCreated":

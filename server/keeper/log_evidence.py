@@ -30,9 +30,7 @@ class ChainEvidence:
 
 
 async def left_by(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:
-    """The logs of a transaction by the word of one node; nothing where it is in no block that
-    stands there.
-    """
+    """The logs of a transaction by one node's word; none where no block that stands has it."""
     receipt = await view.receipt(tx_hash)
     if receipt is None or not receipt.ok:
         return ()

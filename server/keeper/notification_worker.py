@@ -103,9 +103,7 @@ class NotificationWorker:
         await self._deps.store.write(lambda uow: uow.webhooks.save_cursor(cursor))
 
     async def follow(self) -> None:
-        """Follow the feed from a stored cursor until another process has taken over, or the feed
-        ends.
-        """
+        """Follow the feed from the stored cursor until another process takes over."""
         cursor = await self._deps.store.read(lambda uow: uow.webhooks.read_upto())
         if cursor is None:
             cursor = await self._tail.newest()

@@ -99,9 +99,7 @@ class KeeperScheduler:
                 await self._let_go()
 
     async def _let_go(self) -> None:
-        """So that another process need not wait for the lease to end; where the database takes no
-        write, it does.
-        """
+        """Give the lease back, so that another process need not wait for its end."""
         try:
             await self._lines.release()
         except Unavailable as unavailable:

@@ -26,9 +26,7 @@ SAID_EVERY: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """For how long a piece of work is left alone; `sent`: it cost gas, and is not done again
-    before the vault's figures change.
-    """
+    """How long work is left alone; `sent`: it cost gas, and is done once by the same figures."""
 
     s: int = 0
     sent: bool = False
@@ -45,9 +43,7 @@ class Recording:
         self._said: dict[str, datetime] = {}
 
     def due(self, mandate: Mandate, vault: VaultState) -> str | None:
-        """The kind of work that is due for a vault; where it is not this keeper's, the log says who
-        may do it.
-        """
+        """The kind of work that is due; where it is another's, the log says whose."""
         move = record_drift(mandate, vault)
         if move is None:
             self._said.pop(mandate.public_id, None)

@@ -39,9 +39,7 @@ class VaultDiscovery:
 
     async def round(self) -> None:
         """Attach what stands in the block up to which the ledger is complete, and is attached to
-        nothing; its logs are read from its creation on.
-
-        Errors: `chain_unavailable`.
+        nothing; its logs are read from its creation on. Errors: `chain_unavailable`.
         """
         now = self._deps.clock.now()
         block, mandates = await self._deps.store.write(partial(self._next_mandates, now))

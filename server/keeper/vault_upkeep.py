@@ -70,7 +70,6 @@ class VaultUpkeep:
 
     async def round(self, every_s: float = 0) -> None:
         """The vaults that are due, once; those not that any keeper read within `every_s` seconds.
-
         Errors: `chain_unavailable`; TimeoutError past the budget.
         """
         with anyio.fail_after(self._budget_s):
@@ -80,9 +79,7 @@ class VaultUpkeep:
                 await self._keep(mandates[n : n + TOGETHER])
 
     async def _look_for_unseen(self) -> None:
-        """Spend a part of the round on vaults whose creation log is missing; known vaults wait no
-        longer.
-        """
+        """Spend a part of the round on vaults without a creation log; known ones wait no longer."""
         with anyio.move_on_after(self._budget_s / UNSEEN_SHARE) as share:
             try:
                 await self._unseen.round()
@@ -204,9 +201,7 @@ class VaultUpkeep:
         return Rest()
 
     async def _stop(self, mandate: Mandate) -> Rest:
-        """`mark()` stops the vault where the chain itself finds it below the floor; then close, if
-        the terms say so.
-        """
+        """Mark: the chain stops what it finds below the floor; then close, if the terms say so."""
         sent: list[str] = []
         mandate = await send_for(self.deps, self.chain, mandate, "mark", sent)
         vault = await newest(self.deps, self.chain, mandate)

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -68,7 +68,7 @@ class LazyMcpApp:
             await self._run(ended)
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def _run(self, ended: asyncio.Future[Any]) -> None:
+    async def _run(self, ended: asyncio.Future[Message]) -> None:
         try:
             server, tools, app = await anyio.to_thread.run_sync(self._loaded)
         except Exception as error:

@@ -1,6 +1,4 @@
-"""Parts of a process that a person waits for: each is loaded when a call needs it, or by
-`server.runtime.serve` once it serves.
-"""
+"""Parts that are loaded when a call needs them, or by `server.runtime.serve` once it serves."""
 
 from __future__ import annotations
 

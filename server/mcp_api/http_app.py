@@ -110,9 +110,7 @@ class _Leaving:
 
 
 class _Open:
-    """Counts the requests and streams that are open, so that draining waits no longer than it has
-    to.
-    """
+    """Counts open requests and streams, so that draining waits no longer than it has to."""
 
     def __init__(self, app: ASGIApp, server: WalletServer):
         self._app, self._server = app, server

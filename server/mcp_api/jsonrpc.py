@@ -16,9 +16,7 @@ TOOL_CALL: Final = "tools/call"
 
 @dataclass(frozen=True, slots=True)
 class JsonRpcRequest:
-    """The parts of a request that its answer needs: None where one is missing, or cannot be
-    read.
-    """
+    """The parts of a request that its answer needs; None where one cannot be read."""
 
     id: int | str | None = None
     method: str | None = None
@@ -35,9 +33,7 @@ def error_response(
 def refusal_response(
     request: JsonRpcRequest, block: Mapping[str, object], status: int
 ) -> Answer | JSONRPCError:
-    """A refusal block: the result of a tool that was called (contract 1), an error's data
-    otherwise.
-    """
+    """A refusal block: a called tool's result (contract 1), an error's data otherwise."""
     raw = {"refusal": dict(block)}
     if request.method != TOOL_CALL or request.id is None:
         code = {400: INVALID_REQUEST, 404: METHOD_NOT_FOUND}.get(status, INTERNAL_ERROR)

@@ -7,7 +7,7 @@ and the end of a cancelled request, is told from the message itself.
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -20,6 +20,7 @@ from mcp.shared.inbound import (
     encode_header_value,
 )
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
+from mcp.types import JSONRPCMessage
 
 from http_shim.identity import KEY_HEADER
 from server.mcp_api.jsonrpc import VERSION
@@ -55,15 +56,15 @@ class _Era:
 
     def __init__(self) -> None:
         self._agreed: str | None = None
-        self._opening: Any = None
+        self._opening: int | str | None = None
 
-    def headers(self, message: Any) -> dict[str, str]:
+    def headers(self, message: JSONRPCMessage) -> dict[str, str]:
         """The headers that streamable HTTP needs for this message. Their values are the host's own
         words: a value that cannot be a header is encoded, and one that is no text is left out.
         """
         method, params = getattr(message, "method", None), getattr(message, "params", None) or {}
         if method == "initialize":
-            self._opening, self._agreed = message.id, None
+            self._opening, self._agreed = getattr(message, "id", None), None
             return {}
         meta = params.get("_meta")
         version = meta.get(VERSION) if isinstance(meta, dict) else None
@@ -76,7 +77,7 @@ class _Era:
         }
         return {n: encode_header_value(v) for n, v in raw.items() if isinstance(v, str)}
 
-    def saw(self, message: Any) -> None:
+    def saw(self, message: JSONRPCMessage) -> None:
         """Take the version that the service agreed to."""
         if self._opening is None or getattr(message, "id", None) != self._opening:
             return
@@ -87,9 +88,7 @@ class _Era:
 
 
 async def relay(url: str, key: str | None, wait_s: float) -> None:
-    """Pass messages on until the host closes stdin; what the service leaves unanswered for
-    `wait_s` is answered with an error.
-    """
+    """Pass messages until stdin closes; what is unanswered for `wait_s` gets an error."""
     install_log_filter()
     headers = {KEY_HEADER: key} if key else {}
     era = _Era()

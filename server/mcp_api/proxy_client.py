@@ -222,9 +222,7 @@ def _connection_closed(request: JsonRpcRequest, reason: str) -> JSONRPCError:
 
 
 def _unknown(request: JsonRpcRequest, raw: Any, reason: str) -> JSONRPCError:
-    """The error of a tool call whose outcome is unknown; any other request changes nothing and may
-    be repeated.
-    """
+    """The error of a call whose outcome is unknown; what is no tool call may be repeated."""
     if request.method != TOOL_CALL:
         return _connection_closed(request, f"{reason} Ask again.")
     params: Any = raw.get("params")

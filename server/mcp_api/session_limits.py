@@ -344,9 +344,7 @@ def _bind(scope: Scope, headers: Headers) -> None:
 
 
 def _holder(asker: RequestPrincipal) -> tuple[bool, str, str | None]:
-    """(True, the key, its owner) for a known key; (False, the network address, None) for a
-    stranger. Errors: `rate_limited`, `Unavailable`.
-    """
+    """(keyed, key or address, owner). Errors: `rate_limited`, `Unavailable`."""
     if asker.limited is not None:
         raise asker.limited
     caller = asker.require_caller() if isinstance(asker.trouble, Unavailable) else asker.caller

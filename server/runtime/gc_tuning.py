@@ -32,9 +32,7 @@ def release_large_blocks() -> None:
 
 
 def freeze_startup_objects() -> None:
-    """End a start: what it made lives as long as the process, so that the collector need not walk
-    it again and again.
-    """
+    """End a start: what it made lives as long as the process, and is walked no more."""
     gc.collect()
     gc.freeze()
     # How much lives now is measured against what lived at the last full collection: from here on

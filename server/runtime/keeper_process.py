@@ -17,9 +17,7 @@ from server.wiring import build_runtime
 
 
 async def keep(settings: Settings, *, once: bool, metrics_port: int | None = None) -> None:
-    """Run the reader and the keeper without serving; on `metrics_port`, where one is given, it
-    tells its health and figures.
-    """
+    """Run reader and keeper without serving; on `metrics_port` it tells health and figures."""
     prepare_logging(settings)
     watched = listener(settings.metrics_host, metrics_port)
     await ensure_schema(settings)

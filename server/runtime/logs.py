@@ -6,13 +6,16 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, MutableMapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 
 from server.settings import Settings
 from tools.model.telemetry import current_log_context
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
 
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 HIDDEN: Final = "***"
@@ -40,9 +43,7 @@ def prepare_logging(settings: Settings) -> None:
 
 
 class RedactingFormatter(logging.Formatter):
-    """A formatter whose lines hold no secret: credentials are known by their form, the settings'
-    secrets by their values.
-    """
+    """A formatter whose lines hold no secret, known by its form or by the settings' values."""
 
     def __init__(self, inner: logging.Formatter, secrets: Iterable[str] = ()):
         super().__init__()
@@ -75,9 +76,7 @@ class _AsText(logging.Formatter):
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """The settings' own secrets: keys, passwords, and whatever of a node's address is behind its
-    host, where providers put their keys.
-    """
+    """The settings' own secrets: keys, passwords, and node addresses behind their host."""
     keys = (settings.keeper_private_key, settings.service_user_key, settings.webhook_key)
     secrets = [key.get_secret_value() for key in keys if key is not None]
     secrets += [key.removeprefix("0x") for key in secrets]
@@ -89,9 +88,7 @@ def secrets_of(settings: Settings) -> list[str]:
 
 
 def _of_database(url: str) -> list[str]:
-    """The secret parts of a database's address, as they stand and decoded; whatever is before its
-    last @ may be of a password.
-    """
+    """The secret parts of a database's address; all before its last @ may be a password."""
     before, _, _ = url.partition("://")[2].rpartition("@")
     passwords = [before.partition(":")[2], *re.findall(r"password=([^&#]*)", url)]
     return passwords + [unquote(one) for one in passwords]
@@ -110,7 +107,7 @@ def _as_json() -> logging.Formatter:
     import structlog
     from structlog.stdlib import ExtraAdder, ProcessorFormatter, add_log_level, add_logger_name
 
-    before: list[Any] = [
+    before: list[Processor] = [
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         add_log_level,
         add_logger_name,

@@ -20,9 +20,7 @@ def raise_file_limit() -> None:
 
 
 def say_once_a_minute(loop: asyncio.AbstractEventLoop) -> None:
-    """Say of connections that there is no file for once a minute what the loop would say of each,
-    with a traceback.
-    """
+    """Say once a minute that files are short, in place of a traceback for each connection."""
     loop.set_exception_handler(_Short(loop.time))
 
 

@@ -14,9 +14,7 @@ class NotUpgraded(Exception):
 
 
 async def _revision(settings: Settings) -> str | None:
-    """The revision of the schema. Errors: `NotUpgraded` where the database does not answer, and
-    where a newer version has been.
-    """
+    """The schema's revision. Errors: `NotUpgraded`, for a newer version's too."""
     where = database_name(settings.database_url)
     try:
         at = await revision(settings.database_url)
@@ -44,9 +42,7 @@ def _refuse_development(settings: Settings, at: str | None) -> None:
 
 async def upgraded(settings: Settings, *, older: bool = False) -> None:
     """Look whether the database is at this version's schema, or at any where an `older` one does,
-    and write nothing.
-
-    Errors: `NotUpgraded`.
+    and write nothing. Errors: `NotUpgraded`.
     """
     at = await _revision(settings)
     if at == latest() or (older and at is not None):
@@ -59,9 +55,7 @@ async def upgraded(settings: Settings, *, older: bool = False) -> None:
 
 async def ensure_schema(settings: Settings) -> None:
     """Bring a SQLite file up to date, and an empty PostgreSQL; one that holds data is upgraded by
-    its operator.
-
-    Errors: `NotUpgraded`.
+    its operator. Errors: `NotUpgraded`.
     """
     url, at = settings.database_url, await _revision(settings)
     if at == latest():

@@ -74,9 +74,7 @@ async def serve_until(
     ready: Callable[[str], None],
     demo: PageWallet | None = None,
 ) -> None:
-    """Serve on a port that is taken already, until the event is set; `demo` is a wallet for who has
-    none.
-    """
+    """Serve on a taken port until the event is set; `demo` is a wallet for who has none."""
     release_large_blocks()
     raise_file_limit()
     say_once_a_minute(asyncio.get_running_loop())

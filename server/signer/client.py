@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from domain.refusals import Refused, refusal
 from domain.trading.keeper_key_rules import SigningRefused
 from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue_values import Network
+from domain.wire_fields import JsonObject
 from venue.orders import action_of
 
 ANSWER_S: Final = 20
@@ -58,11 +59,8 @@ class SignerClient:
         envelope = Envelope(nonce=int(raw["nonce"]), expires_after=int(raw["expires_after"]))
         return envelope, dict(raw["signature"])
 
-    async def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Ask the signer.
-
-        Errors: `not_configured` where it is away, NotSigned with its reason.
-        """
+    async def ask(self, request: Mapping[str, object]) -> JsonObject:
+        """Ask the signer. Errors: `not_configured` where it is away, NotSigned with its reason."""
         try:
             async with asyncio.timeout(ANSWER_S):
                 raw = await self._query_signer(request)
@@ -70,9 +68,10 @@ class SignerClient:
             raise Refused(refusal("not_configured", what="the signer, or it is away,")) from None
         if "ok" not in raw:
             raise SigningRefused(str(raw.get("refused", "it gave no answer")))
-        return dict(raw["ok"])
+        answer: JsonObject = raw["ok"]
+        return answer
 
-    async def _query_signer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    async def _query_signer(self, request: Mapping[str, object]) -> JsonObject:
         reader, writer = await asyncio.open_unix_connection(self._path, limit=LONGEST_LINE)
         try:
             writer.write(json.dumps(request).encode() + b"\n")

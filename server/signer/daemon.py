@@ -62,9 +62,8 @@ class Signer:
     venue: Callable[[Network], Venue]
 
     async def answer(self, request: JsonObject) -> dict[str, object]:
-        """Answer one request.
-
-        Errors: NotSigned with the reason; nothing is hashed before every check has passed.
+        """Answer one request. Errors: NotSigned with the reason; nothing is hashed before every
+        check has passed.
         """
         network, wallet = request.get("network"), request.get("wallet")
         if network not in NETWORKS or not isinstance(wallet, str):
@@ -134,7 +133,7 @@ def parse_terms(raw: Any) -> SignerTerms:
     )
 
 
-def peer_uid(connection: Any) -> int:
+def peer_uid(connection: socket.socket) -> int:
     """The user behind the other end of a Unix socket, as the kernel knows it."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return int(_CREDENTIALS.unpack(raw)[1])

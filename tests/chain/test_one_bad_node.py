@@ -15,7 +15,7 @@ from chain.quorum import query_each_node, query_until, quorum_read
 from chain.reads.sent_transactions import transactions_to
 from domain.chain_facts import BlockStamp, Call
 from tests.chain.nodes import distorted
-from tests.world import CHAIN_ID, Evm, World, a_world, signed, working
+from tests.world import CHAIN_ID, Evm, World, signed, working
 
 pytestmark = pytest.mark.anyio
 Distort = Callable[[dict[str, Any], Any], Any]
@@ -23,12 +23,6 @@ FAR = 1_000
 BARE: dict[str, str] = {}
 BALANCE_OF = "0x70a08231"
 YEAR_9999 = 253_000_000_000
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm) as opened:
-        yield opened
 
 
 def honest(_: dict[str, Any], told: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,16 +13,10 @@ from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
 from server.wiring import Runtime
 from storage.integrity.ledger_check import verify
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from tests.world import CHAIN_ID, Mandated, World, working
 from venue.venues import Networks
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm) as opened:
-        yield opened
 
 
 def ticks(world: World, **facts: Any) -> tuple[KeeperScheduler, LogReader]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,16 +14,10 @@ from domain.money import Usdc
 from domain.refusals import Refused
 from tests.chain.nodes import distorted
 from tests.chain.test_reader_ledger import chain_rows, spend, ticks
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, running_evm, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 OLD_BLOCKS = 300
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm) as opened:
-        yield opened
 
 
 async def history(world: World) -> Mandated:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -15,16 +14,10 @@ from chain.logs.log_reader import LogReader
 from chain.rpc.decoding import SILENT, vault_state
 from domain.chain_facts import BlockStamp
 from domain.money import Usdc
-from tests.world import CHAIN_ID, Evm, World, a_world, working
+from tests.world import CHAIN_ID, World, working
 
 pytestmark = pytest.mark.anyio
 MARKED = "0x" + keccak(text="Marked(bytes32,uint256,uint256,uint256,uint256[])").hex()
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm) as opened:
-        yield opened
 
 
 async def test_a_vault_reads_the_same_with_and_without_the_lens(world: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,21 +11,11 @@ import pytest
 from tests.chain.nodes import distorted
 from tests.server.test_nodes_judged import logs, rows
 from tests.server.test_sums import kept_by
-from tests.world import Evm, World, a_world, running_evm, working
+from tests.world import World, own_evm, working
+
+evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm) as opened:
-        yield opened
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -20,25 +20,16 @@ from tests.chain.nodes import distorted
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm
+from tests.world import CHAIN_ID, Mandated, World, own_evm
 from tools.keeper.block_time import with_trusted_time
 from tools.model.operation import Caller
 from venue.venues import Networks
 
+evm = own_evm
+WORLD = {"stop_line_dry_run": False}
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 YEARS = timedelta(days=800)
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from eth_account import Account
 from devtools.devvenue import DevVenue, VenueFault, serve
 from domain.trading.venue_account import milliseconds
 from server.cli.doctor import examine
-from server.cli.output import Finding
+from server.cli.output import DoctorFinding
 from server.cli.venue_checks import examine_venue
 from server.retry_logging import tell_retries
 from server.settings import ChainSettings, Settings
@@ -51,7 +51,7 @@ async def both(clock: Clock) -> AsyncIterator[tuple[DevVenue, DevVenue, dict[str
         await two.cleanup()
 
 
-async def seen(url: str, clock: Clock, **settings: Any) -> dict[str, Finding]:
+async def seen(url: str, clock: Clock, **settings: Any) -> dict[str, DoctorFinding]:
     found = await examine_venue(Settings(database_url=url, **settings), clock)
     return {s.what: s for s in found}
 
@@ -72,51 +72,30 @@ async def test_a_venue_that_answers_is_told_with_its_clock_and_use(sqlite_url: s
 
 
 async def test_abuse_36_a_clock_that_is_off_is_a_fault(sqlite_url: str) -> None:
-    venues_clock, ours = Clock(), Clock()
+    ours = Clock()
     ours.forward(days=2)
-    async with both(venues_clock) as (_, _, urls):
+    async with both(Clock()) as (_, _, urls):
         found = await seen(sqlite_url, ours, **urls)
     assert not found["venue mainnet"].works
     assert "nonces may be refused" in found["venue mainnet"].effect
 
 
-async def test_a_venue_that_was_set_and_does_not_answer_is_a_fault_and_says_what_is_off(
-    sqlite_url: str,
+async def test_what_is_set_and_does_not_work_is_a_fault_and_says_what_is_off(
+    sqlite_url: str, tmp_path: Path
 ) -> None:
-    clock = Clock()
-    async with both(clock) as (main, _, urls):
-        main.faults.add(VenueFault(effect="status", status=500))
-        found = await seen(sqlite_url, clock, **urls)
-    assert not found["venue mainnet"].works
-    assert found["venue mainnet"].effect == "no relays, indices and paper prices"
-
-
-async def test_a_dex_that_the_venue_does_not_have_is_a_fault(sqlite_url: str) -> None:
-    clock = Clock()
-    async with both(clock) as (_, _, urls):
-        found = await seen(sqlite_url, clock, **urls, venue_dexes="xyz,none")
-    assert (found["venue dexes"].works, found["venue dexes"].state) == (
-        False,
-        "the venue has no none",
-    )
-
-
-async def test_a_builder_that_earns_nothing_is_a_fault(sqlite_url: str) -> None:
-    clock = Clock()
-    async with both(clock) as (_, test, urls):
-        poor = await seen(sqlite_url, clock, **urls, builder_address=BUILDER)
+    clock, away = Clock(), tmp_path / "nobody.sock"
+    async with both(clock) as (main, test, urls):
+        set_wrong = {"venue_dexes": "xyz,none", "builder_address": BUILDER, "signer_socket": away}
+        found = await seen(sqlite_url, clock, **urls, **set_wrong)
+        faults = {n: f.state for n, f in found.items() if not f.works}
+        assert set(faults) == {"venue dexes", "builder", "signer"}
+        assert faults["venue dexes"] == "the venue has no none"
+        assert "credits nothing below 100 USDC" in found["builder"].effect
         test.deposit(BUILDER, "150")
-        rich = await seen(sqlite_url, clock, **urls, builder_address=BUILDER)
-    assert not poor["builder"].works
-    assert "credits nothing below 100 USDC" in poor["builder"].effect
-    assert rich["builder"].works
-
-
-async def test_a_signer_that_is_set_and_away_is_a_fault(sqlite_url: str, tmp_path: Path) -> None:
-    clock = Clock()
-    async with both(clock) as (_, _, urls):
-        found = await seen(sqlite_url, clock, **urls, signer_socket=tmp_path / "nobody.sock")
-    assert not found["signer"].works
+        assert (await seen(sqlite_url, clock, **urls, builder_address=BUILDER))["builder"].works
+        main.faults.add(VenueFault(effect="status", status=500))
+        silent = (await seen(sqlite_url, clock, **urls))["venue mainnet"]
+    assert (silent.works, silent.effect) == (False, "no relays, indices and paper prices")
 
 
 async def test_switches_and_people_are_those_of_the_database(sqlite_url: str) -> None:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from server.cli.doctor import examine
-from server.cli.output import Finding
+from server.cli.output import DoctorFinding
 from server.settings import Settings
-from tests.world import CHAIN_ID, Evm, asking_factory, running_evm
+from tests.world import CHAIN_ID, Evm, asking_factory, own_evm
+
+evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +25,7 @@ async def _back(evm: Evm) -> AsyncIterator[None]:
     evm.chain.revert(before)
 
 
-async def approvals(evm: Evm, folder: Path, factory: str) -> Finding | None:
+async def approvals(evm: Evm, folder: Path, factory: str) -> DoctorFinding | None:
     chain = {"rpc_url": evm.url, "usdc": evm.usdc, "factory": factory, "lens": evm.lens}
     settings = Settings(
         database_url=f"sqlite:///{folder / 'w.sqlite'}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import anyio
@@ -21,16 +20,12 @@ from tests.server.test_keeping import compared, keeper, rounds
 from tests.server.test_record_marks import recorded, until_before_the_end, worth
 from tests.server.test_silent_probe import invested
 from tests.waiting import LoopClock
-from tests.world import CHAIN_ID, Evm, World, a_world, signed, working
+from tests.world import CHAIN_ID, Evm, World, signed, working
+
+WORLD = {"stop_line_dry_run": False}
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 SETTLED, TICK_S = 150, 30
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 async def test_settled_vaults_that_are_not_empty_hold_no_working_one_back(

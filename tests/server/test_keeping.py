@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,18 +21,14 @@ from server.settings import Settings
 from server.wiring import Runtime
 from tests.chain.nodes import node
 from tests.waiting import STUCK_S, LoopClock
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from tests.world import CHAIN_ID, Mandated, World, working
 from venue.venues import Networks
+
+WORLD = {"stop_line_dry_run": False}
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HANGING = 7
 HANGS_S = 60  # on the loop's clock
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 def keeper(world: World, chains: EvmChains | None = None, **settings: Any) -> KeeperScheduler:

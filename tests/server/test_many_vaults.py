@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,19 +14,15 @@ from bench import keeping as field
 from server.settings import Settings
 from storage.unit_of_work import UnitOfWork
 from tests.waiting import LoopClock
-from tests.world import Evm, running_evm
+from tests.world import Evm, own_evm
 from tools.keeper import hall_rollup
 from tools.keeper.hall_rollup import refresh_stale
+
+evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 VAULTS, AGENTS = 250, 30
 TICK_S = Settings().keeper_tick_s
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ deep, by the devchain's own reorganisation.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -15,21 +14,12 @@ from tests.server.bad_nodes import Node
 from tests.server.test_nodes_judged import a_round, read_through
 from tests.server.test_record_marks import worth
 from tests.server.test_silent_probe import invested
-from tests.world import Evm, Mandated, World, a_world, running_evm
+from tests.world import Mandated, World, own_evm
+
+evm = own_evm
+WORLD = {"stop_line_dry_run": True, "keeper": False}
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=True, keeper=False) as opened:
-        yield opened
 
 
 async def events(world: World, m: Mandated) -> list[dict[str, Any]]:

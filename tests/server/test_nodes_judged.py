@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -25,17 +25,13 @@ from server.wiring import Runtime
 from storage.integrity.ledger_check import verify
 from tests.chain_campaign.life import told_here
 from tests.server.bad_nodes import SCENARIOS, Node, Scenario, stopped_on
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, own_evm, working
 from venue.venues import Networks
+
+evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROUNDS = 12
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

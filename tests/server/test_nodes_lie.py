@@ -4,7 +4,7 @@ it, no transfer is confirmed by it, and no keeper is held off.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,17 +25,13 @@ from tests.server.test_nodes_judged import ROUNDS, a_round, logs, read_through, 
 from tests.server.test_record_marks import worth
 from tests.server.test_silent_probe import invested
 from tests.tools.keeper.test_transfers_chain import idle, pay, registered
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, own_evm, working
 from venue.venues import Networks
+
+evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 OF_MONEY = [lie for lie in LIES if lie != "keeps what is sent, and says that all reverts"]
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -29,7 +29,9 @@ from server.runtime.serve import serve_until
 from server.settings import ChainSettings, Settings
 from tests.ports import free_port
 from tests.waiting import STUCK_S
-from tests.world import CHAIN_ID, Clock, Evm, running_evm
+from tests.world import CHAIN_ID, Clock, Evm, own_evm
+
+evm = own_evm
 
 FOLDER = Path(__file__).parents[2] / "docs" / "operating"
 DASHBOARD = json.loads((FOLDER / "dashboard.json").read_text())
@@ -45,12 +47,6 @@ def expressions() -> Iterator[str]:
         yield from (target["expr"] for target in panel.get("targets", ()))
     yield from (v["query"] for v in DASHBOARD["templating"]["list"] if v["type"] == "query")
     yield from (rule["expr"] for rule in RULES)
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @asynccontextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from chain.contracts import abi_codec
@@ -13,16 +11,12 @@ from domain.money import Usdc
 from server.keeper.value_recording import REST_S
 from tests.server.test_ticks import keeper, spend
 from tests.tools.mandates.test_unwinding import exit_of
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from tests.world import CHAIN_ID, Mandated, World, working
 from tools.model.operation import Caller
 
+WORLD = {"stop_line_dry_run": False}
+
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 async def blacklist(world: World, account: str, *, listed: bool) -> None:

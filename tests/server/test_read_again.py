@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,18 +19,14 @@ from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
 from tests.server.test_sums import by_anything, by_logs, kept_by, spend, sums
 from tests.waiting import LoopClock
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, running_evm, working
+from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, own_evm, working
 from tools.keeper import reconciliation as keeper_sums
+
+evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 NEAR = 8
 LIFE = 60
-
-
-@pytest.fixture(scope="module")
-def evm() -> Iterator[Evm]:
-    with running_evm() as running:
-        yield running
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ after a close never. What it lost: test_falls.py.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,15 +17,11 @@ from server.settings import Settings
 from tests.server.test_keeping import keeper, rounds
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_silent_probe import ANSWERS, invested, values
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
+from tests.world import CHAIN_ID, Mandated, World
+
+WORLD = {"stop_line_dry_run": False}
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 async def worth(world: World, target: str, usd: str) -> None:

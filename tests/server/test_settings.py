@@ -42,12 +42,6 @@ def test_a_chain_may_have_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None
     )
 
 
-def test_a_node_that_is_no_address_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WALLET_CHAINS__84532__RPC_URLS", "127.0.0.1:1")
-    with pytest.raises(ValueError, match="rpc_urls"):
-        Settings()
-
-
 @pytest.mark.parametrize(
     ("text", "on"),
     [("1", True), ("TRUE", True), ("yes", True), ("on", True), ("0", False), ("enabled", False)],
@@ -71,54 +65,53 @@ def test_a_secret_comes_from_the_file_that_is_named(
     assert key not in repr(told)
 
 
+BASES = (
+    "wallet.example", "ftp://wallet.example", "http://", "https://bücher.example", "https://a.example\nNonce: x", "https://me@a.example",
+    "https://a.example?x", "https://a.example/#x", "https://a .example",
+)  # fmt: skip
+LISTS = (
+    "*", "all", "0x12", "0x" + "g" * 40, "u_abc", f"0x{'1' * 40},", f",0x{'1' * 40}", "u_abcdefgh23,,", "0x" + "1" * 64, "everyone",
+)  # fmt: skip
+NO_ADDRESS = ("0x12", "me", "0x8C967E73E6B15087C42A10D344CFF4C96D877f1D")
+REFUSED = [
+    ("CHAINS__84532__RPC_URLS", "127.0.0.1:1", "rpc_urls"),
+    *(("BASE_URL", url, "base_url") for url in BASES),
+    ("BUILDER_FEE_TENTHS_BPS", "101", "100"),  # abuse 31: above the venue's cap
+    *(("TRADE_ALLOWLIST", text, "allowlist") for text in LISTS),
+    ("VENUE_MAINNET_URL", "http://venue.example", "https"),
+    ("VENUE_TESTNET_URL", "http://venue.example", "https"),
+    *(("BUILDER_ADDRESS", address, "address") for address in NO_ADDRESS),
+    ("SIGNER_SOCKET", "/" + "a" * 103, "the path of a socket has at most 103 bytes"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "why"), REFUSED)
+def test_abuse_31_a_setting_that_cannot_be_stops_the_start(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, why: str
+) -> None:
+    monkeypatch.setenv(f"WALLET_{name}", value)
+    with pytest.raises(ValueError, match=why):
+        Settings()
+
+
 @pytest.mark.parametrize(
-    "url",
+    ("name", "value", "taken"),
     [
-        "http://127.0.0.1:8402",
-        "https://wallet.example",
-        "http://[::1]:8402",
-        "https://xn--bcher-kva.example/under/a/path",
+        ("BASE_URL", "http://127.0.0.1:8402/", "http://127.0.0.1:8402"),
+        ("BASE_URL", "https://wallet.example/", "https://wallet.example"),
+        ("BASE_URL", "http://[::1]:8402/", "http://[::1]:8402"),
+        ("BASE_URL", "https://xn--bcher-kva.example/a/b/", "https://xn--bcher-kva.example/a/b"),
+        ("BUILDER_FEE_TENTHS_BPS", "100", 100),
+        ("VENUE_MAINNET_URL", "http://127.0.0.1:8551", "http://127.0.0.1:8551"),
+        ("VENUE_TESTNET_URL", "http://127.0.0.1:8551", "http://127.0.0.1:8551"),
+        ("SIGNER_SOCKET", "/" + "a" * 102, Path("/" + "a" * 102)),
     ],
 )
-def test_a_base_url_is_one_that_links_and_sign_in_texts_can_be_made_from(
-    monkeypatch: pytest.MonkeyPatch, url: str
+def test_a_setting_at_its_bound_is_taken(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, taken: object
 ) -> None:
-    monkeypatch.setenv("WALLET_BASE_URL", url + "/")
-    assert Settings().base_url == url
-
-
-@pytest.mark.parametrize(
-    "url", ["wallet.example", "ftp://wallet.example", "http://", "https://bücher.example", "https://a.example\nNonce: x", "https://me@a.example",
-            "https://a.example?x", "https://a.example/#x", "https://a .example"]
-)  # fmt: skip
-def test_another_base_url_is_refused_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, url: str
-) -> None:
-    monkeypatch.setenv("WALLET_BASE_URL", url)
-    with pytest.raises(ValueError, match="base_url"):
-        Settings()
-
-
-def test_abuse_31_a_builder_fee_above_the_venues_cap_stops_the_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("WALLET_BUILDER_FEE_TENTHS_BPS", "100")
-    assert Settings().trading().builder_fee_tenths_bps == 100
-    monkeypatch.setenv("WALLET_BUILDER_FEE_TENTHS_BPS", "101")
-    with pytest.raises(ValueError, match="100"):
-        Settings()
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["*", "all", "0x12", "0x" + "g" * 40, "u_abc", f"0x{'1' * 40},", f",0x{'1' * 40}", "u_abcdefgh23,,", "0x" + "1" * 64, "everyone"],
-)  # fmt: skip
-def test_an_allowlist_with_a_wildcard_or_a_bad_item_stops_the_start(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    monkeypatch.setenv("WALLET_TRADE_ALLOWLIST", text)
-    with pytest.raises(ValueError, match="allowlist"):
-        Settings()
+    monkeypatch.setenv(f"WALLET_{name}", value)
+    assert getattr(Settings(), name.lower()) == taken
 
 
 def test_an_allowlist_is_trimmed_and_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,36 +121,6 @@ def test_an_allowlist_is_trimmed_and_lowered(monkeypatch: pytest.MonkeyPatch) ->
     assert Settings().trading().allowlist == ()
 
 
-@pytest.mark.parametrize("name", ["WALLET_VENUE_MAINNET_URL", "WALLET_VENUE_TESTNET_URL"])
-def test_the_venue_is_asked_over_plain_http_only_on_this_machine(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "http://127.0.0.1:8551")
-    Settings()
-    monkeypatch.setenv(name, "http://venue.example")
-    with pytest.raises(ValueError, match="https"):
-        Settings()
-
-
-@pytest.mark.parametrize("address", ["0x12", "me", "0x8C967E73E6B15087C42A10D344CFF4C96D877f1D"])
-def test_a_builder_that_is_no_address_stops_the_start(
-    monkeypatch: pytest.MonkeyPatch, address: str
-) -> None:
-    monkeypatch.setenv("WALLET_BUILDER_ADDRESS", address)
-    with pytest.raises(ValueError, match="address"):
-        Settings()
-
-
 def test_the_live_switches_are_off_until_somebody_turns_them_on() -> None:
     now = Settings().switches()
     assert (now.live_terminal, now.live_door, now.venue_mainnet) == (False, False, False)
-
-
-def test_a_socket_whose_path_no_system_takes_stops_the_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("WALLET_SIGNER_SOCKET", "/" + "a" * 102)
-    assert Settings().signer_socket == Path("/" + "a" * 102)
-    monkeypatch.setenv("WALLET_SIGNER_SOCKET", "/" + "a" * 103)
-    with pytest.raises(ValueError, match="the path of a socket has at most 103 bytes"):
-        Settings()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,16 +12,12 @@ from domain.chain_facts import Call
 from tests.chain.test_signatures import artifact
 from tests.server.test_paying import sent_by_the_keeper
 from tests.server.test_ticks import keeper, marks
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from tests.world import CHAIN_ID, Mandated, World, working
+
+WORLD = {"stop_line_dry_run": False}
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ANSWERS, REVERTS, ANSWERS_NOTHING = 0, 1, 4
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 def selector(signature: str) -> str:

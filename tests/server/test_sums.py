@@ -23,16 +23,10 @@ from server.wiring import Runtime
 from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
 from tests.server.test_paying import left_with_a_gain, listed
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, signed, working
+from tests.world import CHAIN_ID, Mandated, World, signed, working
 from venue.venues import Networks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm) as opened:
-        yield opened
 
 
 def by_topics(request: dict[str, Any]) -> bool:

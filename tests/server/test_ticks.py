@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -14,16 +13,12 @@ from domain.money import Usdc
 from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
 from server.wiring import Runtime
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from tests.world import CHAIN_ID, Mandated, World, working
 from venue.venues import Networks
 
+WORLD = {"stop_line_dry_run": False}
+
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def world(sqlite_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(sqlite_url, evm, stop_line_dry_run=False) as opened:
-        yield opened
 
 
 def keeper(world: World) -> KeeperScheduler:

@@ -1,4 +1,4 @@
-"""A database that no process can use: each command says so in one sentence, and ends with 2."""
+"""A database that no process can use: each command says so in one sentence, ends with 2, and makes or changes none."""
 
 from __future__ import annotations
 
@@ -15,8 +15,20 @@ from storage.schema import migrate
 from storage.schema.revision import database_name, latest
 from tests.databases import database_of_development
 from tests.ports import free_port
-from tests.server.test_never_upgraded import COMMANDS, OF_ANY_REVISION
 
+COMMANDS: Final = {
+    "verify": ("db", "verify"),
+    "backup": ("db", "backup", "copy"),
+    "export": ("db", "export", "lines"),
+    "counts": ("counts",),
+    "keys": ("keys", "list"),
+    "a new key": ("keys", "create", "--role", "admin"),
+    "switches": ("switch", "list"),
+    "a switch": ("switch", "set", "door", "on"),
+    "allowlist": ("allowlist", "list"),
+    "limits": ("limits", "u_x", "--surface", "door", "--per-day", "1", "--why", "x"),
+    "unlink": ("unlink", "0x" + "11" * 20, "--network", "testnet", "--why", "x"),
+}
 STARTING: Final = {
     "serve": ("serve", "--port", "0"),
     "keeper": ("keeper", "--once"),
@@ -24,10 +36,25 @@ STARTING: Final = {
     "upgrade": ("db", "upgrade"),
 }
 ALL: Final = COMMANDS | STARTING
+# Those that copy or judge what is stored take any revision that they know the end of.
+OF_ANY_REVISION: Final = ("backup", "export", "verify")
+NO_NETWORK: Final = {
+    f"WALLET_VENUE_{network}_URL": "http://127.0.0.1:9" for network in ("MAINNET", "TESTNET")
+}
+ELSE: Final = "it holds tables of something else, or only a part of this service's."
 
 
-def _told(url: str, *command: str) -> Result:
-    return CliRunner().invoke(main, list(command), env={"WALLET_DATABASE_URL": url})
+def _told(url: str, *command: str, **env: str) -> Result:
+    return CliRunner().invoke(main, list(command), env={"WALLET_DATABASE_URL": url} | env)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+def _changed(folder: Path, statement: str) -> None:
+    with closing(sqlite3.connect(folder / "w.sqlite")) as connection, connection:
+        connection.execute(statement)
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +66,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_nobody_reaches_is_one_sentence_without_its_password(name: str) -> None:
     where = f"127.0.0.1:{free_port()}/wallet"
     told = _told(f"postgresql://wallet:pa55word@{where}", *ALL[name])
-    assert (told.exit_code, told.output) == (
-        2,
-        f"Error: The database {where} is not usable: it cannot be reached.\n",
-    )
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_an_address_of_neither_kind_is_one_sentence(name: str) -> None:
+    said = f"Error: The database {where} is not usable: it cannot be reached.\n"
+    assert (told.exit_code, told.output) == (2, said)
     told = _told("mysql://wallet:pa55word@127.0.0.1/wallet", *ALL[name])
     said = "Error: WALLET_DATABASE_URL: it begins with sqlite:/// or postgresql://.\n"
     assert (told.exit_code, told.output) == (2, said)
@@ -56,11 +77,19 @@ def test_an_address_of_neither_kind_is_one_sentence(name: str) -> None:
 def test_a_schema_of_the_development_is_one_sentence(empty_url: str, name: str) -> None:
     database_of_development(empty_url)
     told = _told(empty_url, *ALL[name])
+    said = f"is at revision 0012, of a development version from which no upgrade leads to {latest()}: begin with an empty one.\n"
     assert (told.exit_code, told.output) == (
         2,
-        f"Error: The database {database_name(empty_url)} is at revision 0012, of a development version from "
-        f"which no upgrade leads to {latest()}: begin with an empty one.\n",
+        f"Error: The database {database_name(empty_url)} {said}",
     )
+
+
+def test_a_database_of_the_development_can_be_copied(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
+    database_of_development(url)
+    told = _told(url, "db", "backup", "copy")
+    assert (told.exit_code, told.output) == (0, "wallet: wrote copy\n")
+    assert (tmp_path / "copy").stat().st_size
 
 
 SECRET: Final = "Mark3dSecr3t"
@@ -89,45 +118,53 @@ def test_no_part_of_an_address_that_may_be_a_password_is_shown(name: str, of: st
     assert told.output.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_a_schema_that_only_a_newer_version_knows_is_one_sentence(
-    tmp_path: Path, name: str
-) -> None:
-    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
-    migrate.upgrade(url)
-    _changed(tmp_path, "UPDATE alembic_version SET version_num = '9999'")
-    before = (tmp_path / "w.sqlite").read_bytes()
-    told = _told(url, *ALL[name])
-    assert (told.exit_code, told.output) == (
-        2,
-        f"Error: The database {url} is at revision 9999, and this version knows none behind "
-        f"{latest()}: run the version that upgraded it.\n",
-    )
-    assert (tmp_path / "w.sqlite").read_bytes() == before
+STATES: Final = {
+    "missing": ("", "is missing or empty: run `wallet db upgrade` first."),
+    "empty": ("", "is missing or empty: run `wallet db upgrade` first."),
+    "newer": (
+        "UPDATE alembic_version SET version_num = '9999'",
+        f"is at revision 9999, and this version knows none behind {latest()}: run the version that upgraded it.",
+    ),
+    "tables": ("CREATE TABLE agents (x INTEGER)", f"is not usable: {ELSE}"),
+    "no version": (
+        "CREATE TABLE alembic_version (version_num TEXT)",
+        f"is not usable: {ELSE}",
+    ),
+    "a version alone": (
+        f"CREATE TABLE alembic_version AS SELECT '{latest()}' AS version_num",
+        f"is not usable: {ELSE}",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    "tables",
-    [
-        "CREATE TABLE agents (x INTEGER)",
-        "CREATE TABLE alembic_version (version_num TEXT)",
-        f"CREATE TABLE alembic_version AS SELECT '{latest()}' AS version_num",
-    ],
+    ("name", "state"),
+    [(n, s) for s in STATES for n in (COMMANDS if s in ("missing", "empty") else ALL)],
 )
-@pytest.mark.parametrize("name", ALL)
-def test_a_file_of_something_else_is_one_sentence(tmp_path: Path, name: str, tables: str) -> None:
-    _changed(tmp_path, tables)
-    before = (tmp_path / "w.sqlite").read_bytes()
-    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
+def test_a_file_that_is_no_database_of_this_version_is_one_sentence_and_stays_as_it_is(
+    tmp_path: Path, name: str, state: str
+) -> None:
+    url, (statement, said) = f"sqlite:///{tmp_path / 'w.sqlite'}", STATES[state]
+    if state == "empty":
+        (tmp_path / "w.sqlite").touch()
+    if state == "newer":
+        migrate.upgrade(url)
+    if statement:
+        _changed(tmp_path, statement)
+    before = _files(tmp_path)
     told = _told(url, *ALL[name])
-    assert (told.exit_code, told.output) == (
-        2,
-        f"Error: The database {url} is not usable: it holds tables of something else, or only a "
-        "part of this service's.\n",
-    )
-    assert (tmp_path / "w.sqlite").read_bytes() == before
+    assert (told.exit_code, told.output) == (2, f"Error: The database {url} {said}\n")
+    assert _files(tmp_path) == before
 
 
-def _changed(folder: Path, statement: str) -> None:
-    with closing(sqlite3.connect(folder / "w.sqlite")) as connection, connection:
-        connection.execute(statement)
+@pytest.mark.parametrize("state", ["missing", "empty", "old", "damaged"])
+def test_the_doctor_writes_nothing(tmp_path: Path, state: str) -> None:
+    path = tmp_path / "w.sqlite"
+    if state == "old":
+        database_of_development(f"sqlite:///{path}")
+    elif state != "missing":
+        path.write_bytes(b"no database" * 100 if state == "damaged" else b"")
+    before = _files(tmp_path)
+    told = _told(f"sqlite:///{path}", "doctor", **NO_NETWORK)
+    assert told.exit_code == 1, told.output
+    assert _files(tmp_path) == before
