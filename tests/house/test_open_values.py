@@ -21,13 +21,13 @@ DECODED = re.compile(r"(?<![\w.])JsonObject\b")
 CEILINGS: Mapping[str, tuple[int, int]] = {
     "domain": (2, 17),
     "storage": (5, 3),
-    "chain": (7, 0),
+    "chain": (0, 0),
     "venue": (0, 0),
     "tools": (4, 3),
     "skill": (0, 0),
     "http_shim": (0, 0),
     "app": (1, 1),
-    "server": (4, 3),
+    "server": (0, 7),
     "devtools": (11, 17),
 }
 
