@@ -46,45 +46,36 @@ _N: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _ZERO_ADDRESS: Final = "0x" + "00" * 20
 _WORD: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _RAW: Final = re.compile(r"0x[0-9a-fA-F]{130}")
-_DOMAIN_FIELDS: Final[list[Field]] = [
-    {"name": "name", "type": "string"},
-    {"name": "version", "type": "string"},
-    {"name": "chainId", "type": "uint256"},
-    {"name": "verifyingContract", "type": "address"},
-]
-_CHAIN_FIELD: Final[Field] = {"name": "hyperliquidChain", "type": "string"}
+
+
+def _fields(text: str) -> list[Field]:
+    """The fields of an EIP-712 type, as its encoding names them."""
+    pairs = (field.split() for field in text.split(","))
+    return [{"name": name, "type": kind} for kind, name in pairs]
+
+
+_DOMAIN: Final = "string name,string version,uint256 chainId,address verifyingContract"
+_AGENT: Final = "string source,bytes32 connectionId"
 USER_SIGNED: Final[Mapping[str, tuple[str, list[Field]]]] = {
     "approveAgent": (
         "HyperliquidTransaction:ApproveAgent",
-        [
-            _CHAIN_FIELD,
-            {"name": "agentAddress", "type": "address"},
-            {"name": "agentName", "type": "string"},
-            {"name": "nonce", "type": "uint64"},
-        ],
+        _fields("string hyperliquidChain,address agentAddress,string agentName,uint64 nonce"),
     ),
     "approveBuilderFee": (
         "HyperliquidTransaction:ApproveBuilderFee",
-        [
-            _CHAIN_FIELD,
-            {"name": "maxFeeRate", "type": "string"},
-            {"name": "builder", "type": "address"},
-            {"name": "nonce", "type": "uint64"},
-        ],
+        _fields("string hyperliquidChain,string maxFeeRate,address builder,uint64 nonce"),
     ),
 }
 
 # The phantom agent's typed data never changes but for one word; its constant parts are hashed once.
 _L1_SEPARATOR: Final = keccak(
-    keccak(
-        text="EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
-    )
+    keccak(text=f"EIP712Domain({_DOMAIN})")
     + keccak(text="Exchange")
     + keccak(text="1")
     + (1337).to_bytes(32, "big")
     + bytes(32)
 )
-_AGENT_TYPE: Final = keccak(text="Agent(string source,bytes32 connectionId)")
+_AGENT_TYPE: Final = keccak(text=f"Agent({_AGENT})")
 _L1_HEAD: Final[Mapping[Network, bytes]] = {
     "mainnet": _AGENT_TYPE + keccak(text="a"),
     "testnet": _AGENT_TYPE + keccak(text="b"),
@@ -177,11 +168,8 @@ def l1_typed_data(network: Network, hashed: bytes) -> TypedDataJson:
             "verifyingContract": _ZERO_ADDRESS,
         },
         "types": {
-            "EIP712Domain": _DOMAIN_FIELDS,
-            "Agent": [
-                {"name": "source", "type": "string"},
-                {"name": "connectionId", "type": "bytes32"},
-            ],
+            "EIP712Domain": _fields(_DOMAIN),
+            "Agent": _fields(_AGENT),
         },
         "primaryType": "Agent",
         "message": {
@@ -202,7 +190,7 @@ def user_typed_data(action: UserSigned) -> TypedDataJson:
             "chainId": int(action["signatureChainId"], 16),
             "verifyingContract": _ZERO_ADDRESS,
         },
-        "types": {"EIP712Domain": _DOMAIN_FIELDS, primary: fields},
+        "types": {"EIP712Domain": _fields(_DOMAIN), primary: fields},
         "primaryType": primary,
         "message": {f["name"]: values[f["name"]] for f in fields},
     }

@@ -49,24 +49,17 @@ class PaperExchange(Protocol):
         agent_id: str | None,
         name: str | None,
     ) -> str:
-        """The book that an order goes to: the named one, else the owner's oldest, which is made
-        where there is none. Errors: `wallet_invalid_order` for a book that the caller may not use.
-        """
+        """The named book, else the owner's oldest or a new one. Errors: `wallet_invalid_order`."""
         ...
 
     def latency(self, uow: UnitOfWork, owner_id: str, name: str | None) -> timedelta:
-        """The time after its acceptance at which an order meets the market: as its book says, the
-        owner's oldest one where none is named.
-        """
+        """The time after its acceptance at which an order meets the market, by its book."""
         ...
 
     async def snapshot(
         self, venue: Venue, product: str, *, latency: timedelta, reduces: bool
     ) -> MarketSnapshot:
-        """The snapshot that fills an order which is accepted now: it is taken the latency later.
-
-        Errors: `wallet_venue_unavailable`; then nothing is filled.
-        """
+        """The snapshot, a latency later, that fills. Errors: `wallet_venue_unavailable`."""
         ...
 
     def fill(
@@ -76,14 +69,12 @@ class PaperExchange(Protocol):
         ...
 
     def liquidation_est(self, uow: UnitOfWork, order: Order, perp: Perp) -> Decimal | None:
-        """The product's mark at which the order's book would be liquidated if it filled whole at
-        its limit; None where there is none, or where the mark of another position is not at hand.
-        """
+        """The mark that would liquidate the book if the order filled whole at its limit."""
         ...
 
     async def settle(self, venue: Venue, order: Order) -> None:
-        """Look once at an order that waits, and write down what became of it; one that was left
-        between acceptance and fill is rejected. Errors: `wallet_venue_unavailable`.
+        """Look once at an order that waits, and store what became of it; one that was left
+        before its fill is rejected. Errors: `wallet_venue_unavailable`.
         """
         ...
 

@@ -24,6 +24,10 @@ async def refused(desk: Desk, p: Person, **request: Any) -> tuple[int, str]:
     return reply.status, str(reply.body["error"])
 
 
+async def verified(desk: Desk, p: Person) -> bool:
+    return bool((await desk.ok("own_enable_verify", p.caller))["enabled"])
+
+
 def posted(desk: Desk) -> list[str]:
     """What the venue was told to approve."""
     return [a for account in desk.test.state.accounts.values() for a in account.agents]
@@ -178,7 +182,7 @@ async def test_abuse_09_a_key_revoked_one_second_ago_is_dead_though_the_venue_st
     assert told["agent"] is None
     desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=still))
     desk.clock.forward(seconds=1)
-    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+    assert not await verified(desk, p)
     status = await desk.ok("own_status", p.caller)
     assert (status["enabled"], status["order_key"]) == (False, None)
 
@@ -191,7 +195,7 @@ async def test_a_revocation_that_gets_no_answer_ends_the_key_here_at_once(desk: 
     assert await refused(desk, p, **revocation(desk, p)) == (504, "outcome_unknown")
     desk.test.faults.clear()
     desk.clock.forward(seconds=5)
-    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+    assert not await verified(desk, p)
 
 
 async def test_only_a_name_that_was_approved_here_is_revoked_and_only_by_the_zero_address(
@@ -213,7 +217,7 @@ async def test_abuse_10_a_key_past_its_end_by_our_clock_is_refused_though_the_ve
     desk.clock.forward(hours=1)
     listed = desk.test.info({"type": "extraAgents", "user": p.wallet.address})
     assert listed, "the venue's own end is lazy"
-    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+    assert not await verified(desk, p)
     status = await desk.ok("own_status", p.caller)
     assert (status["enabled"], status["order_key"]) == (False, None)
 
@@ -249,11 +253,11 @@ async def test_a_key_is_looked_for_twice_and_not_enabled_once_the_venue_names_it
     await desk.enabled(p, order_key(1))
     none = VenueFault(effect="malformed", kind="extraAgents", value=[], times=1)
     desk.test.faults.add(none)
-    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is True
+    assert await verified(desk, p)
     desk.test.faults.add(VenueFault(effect="malformed", kind="extraAgents", value=[]))
     desk.clock.forward(minutes=2)
     assert (await desk.ok("own_status", p.caller))["enabled"] is False
-    assert (await desk.ok("own_enable_verify", p.caller))["enabled"] is False
+    assert not await verified(desk, p)
 
 
 async def test_while_the_venue_is_silent_what_was_verified_stands_and_says_so(desk: Desk) -> None:
