@@ -49,13 +49,6 @@ class Cache:
             return None
         return entry.cached
 
-    def fresh(self, key: Hashable, max_age_s: int) -> CachedValue[Any] | None:
-        """The entry if it is younger than `max_age_s`; counts as use."""
-        cached = self.peek(key, max_age_s)
-        if cached is not None:
-            self._entries.move_to_end(key)
-        return cached
-
     async def get(
         self,
         key: Hashable,
@@ -70,8 +63,9 @@ class Cache:
         is returned as stale, unless `fresh` is set.
         Errors: the errors of `load`.
         """
-        cached = self.fresh(key, max_age_s)
+        cached = self.peek(key, max_age_s)
         if cached is not None:
+            self._entries.move_to_end(key)
             return cached
         old = self._entries.get(key)
         if (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
 from typing import Final, Literal
 
 from venue.json_readers import Tally
@@ -25,27 +24,18 @@ class UnknownFieldCounts:
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, UnknownKind]] = Counter()
-        self._refused: Counter[str] = Counter()
+        self.counts: Counter[tuple[str, UnknownKind]] = Counter()
+        # 0 for a kind whose answers were all accepted.
+        self.refused: Counter[str] = Counter()
         self._logged: set[tuple[str, str]] = set()
-
-    @property
-    def counts(self) -> Mapping[tuple[str, UnknownKind], int]:
-        """Counts by (kind of request, kind of anomaly)."""
-        return self._counts
-
-    @property
-    def refused(self) -> Mapping[str, int]:
-        """Refused answers by kind of request; 0 for a kind whose answers were all accepted."""
-        return self._refused
 
     def refuse(self, kind: str, times: int = 1) -> None:
         """Count a refused answer; `times` 0 registers the kind."""
-        self._refused[kind] += times
+        self.refused[kind] += times
 
     def count(self, kind: str, subject: UnknownKind, times: int = 1) -> None:
         """Count an anomaly."""
-        self._counts[(kind, subject)] += times
+        self.counts[(kind, subject)] += times
 
     def note(self, kind: str, tally: Tally) -> None:
         """Count the anomalies of one answer, and log each new name once."""

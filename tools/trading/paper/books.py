@@ -287,8 +287,6 @@ def _position(
     )
 
 
-_READS: Final = ("not_found",)
-
 OPERATIONS: Final = (
     Operation(
         name="own_paper_book_open",
@@ -315,7 +313,7 @@ OPERATIONS: Final = (
         response_model=BooksOut,
         pass_through=list_books,
         family="own account",
-        refusals=_READS,
+        refusals=("not_found",),
     ),
     Operation(
         name="own_paper_book",
@@ -327,6 +325,6 @@ OPERATIONS: Final = (
         response_model=BookWhole,
         pass_through=get_book,
         family="own account",
-        refusals=_READS,
+        refusals=("not_found",),
     ),
 )

@@ -72,7 +72,7 @@ class SimulatedExchange:
         """The book that an order goes to."""
         if name is not None:
             book = uow.paper.get(name)
-            if book is None or not _may_use(book, owner_id, agent_id):
+            if book is None or owner_id != book.owner_id or agent_id not in (None, book.agent_id):
                 raise Refused(invalid_order(FieldProblem(field="book", rule="it is none of yours")))
             return book.book
         if agent_id is not None:
@@ -296,10 +296,6 @@ def _unchanged(uow: UnitOfWork, read: Order) -> Order | None:
 def _cancel(word: str) -> OrderEnd:
     """The end of an order that the venue itself would take off."""
     return OrderEnd(transition="cancel", venue_message=word, fills_complete=True)
-
-
-def _may_use(book: PaperBook, owner_id: str, agent_id: str | None) -> bool:
-    return book.owner_id == owner_id and (agent_id is None or book.agent_id == agent_id)
 
 
 def _priority_of(reduces: bool) -> Priority:

@@ -238,11 +238,11 @@ class StopLineExecutor:
             try:
                 if order.status in DONE and rules.unsettled(order):
                     if positions is None or positions.get(order.product):
-                        self.market.meter.add(FILLS)
+                        self.market.meter.spent += FILLS
                         await sync_fees(self.deps, order, "keeper")
                         is_newer = True
                 elif rules.unsettled(order) or (given_out and rules.bytes_live(order, self.w.now)):
-                    self.market.meter.add(STATUS)
+                    self.market.meter.spent += STATUS
                     await sync_status(self.deps, order, "keeper")
                     is_newer = True
             except Refused as refused:
@@ -259,7 +259,7 @@ class StopLineExecutor:
             action = CancelAction(asset_id=order.action.asset_id, cloid=order.action.cloid)
             try:
                 signed = await self._sign(order.product, action)
-                self.market.meter.add(POST + STATUS)
+                self.market.meter.spent += POST + STATUS
                 await self.market.venue.place(action, *signed, priority="keeper")
                 synced = await sync_status(self.deps, order, "keeper")
             except SignerUnavailable as unsigned:
@@ -280,7 +280,7 @@ class StopLineExecutor:
             raise SignerUnavailable("no signer is set")
         link, terms = self.w.link, signer_terms(self.w.mandate)
         until = milliseconds(self.deps.clock.now() + rules.CLOSE_VALID_FOR)
-        self.market.meter.add(SIGNER)
+        self.market.meter.spent += SIGNER
         try:
             return await self.deps.signer.keeper_signed(
                 link.network, link.wallet, coin, action, until, terms
@@ -368,7 +368,7 @@ class StopLineExecutor:
     ) -> None:
         """Post the bytes once, and write down what became of them."""
         venue = self.market.venue
-        self.market.meter.add(POST)
+        self.market.meter.spent += POST
         try:
             placed = await venue.place(order.action, envelope, signature, priority="keeper")
         except Refused as refused:

@@ -12,12 +12,6 @@ LEADER: Final = ("stop line", "leader")
 STUCK: Final = frozenset({"warned", "blocked"})
 
 
-def lease_left_s(uow: UnitOfWork, now: datetime) -> int:
-    """Whole seconds for which a process leads from now on; 0 where none does."""
-    until = uow.work.until(*LEADER)
-    return 0 if until is None else max(0, int((until - now).total_seconds()))
-
-
 def gauges_of(uow: UnitOfWork, now: datetime) -> dict[str, int]:
     """Figures for /metrics.
 
@@ -29,8 +23,10 @@ def gauges_of(uow: UnitOfWork, now: datetime) -> dict[str, int]:
         f'wallet_keeper_mandates{{network="{network}",state="{state}"}}': n
         for (network, state), n in sorted(counts.items())
     }
+    until = uow.work.until(*LEADER)
     stuck = sum(n for (_, state), n in counts.items() if state in STUCK)
     return raw | {
         "wallet_keeper_blocked": stuck,
-        "wallet_keeper_lease_seconds": lease_left_s(uow, now),
+        # Whole seconds for which a process leads from now on; 0 where none does.
+        "wallet_keeper_lease_seconds": max(0, int(((until or now) - now).total_seconds())),
     }

@@ -42,10 +42,6 @@ class DistanceMeter:
 
     spent: int = 0
 
-    def add(self, weight: int) -> None:
-        """Count a call."""
-        self.spent += weight
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedMandate:
@@ -138,7 +134,7 @@ class VenueSnapshot:
         """An account on each dex, read now; None where one is not fresh."""
         accounts = []
         for dex in sorted(dexes):
-            self.meter.add(ACCOUNT)
+            self.meter.spent += ACCOUNT
             cached = await self.venue.account(
                 wallet, dex, priority="keeper", max_age_s=0, fresh=True
             )
@@ -149,14 +145,14 @@ class VenueSnapshot:
 
     async def perp(self, coin: str) -> Perp | None:
         """A product with its figures."""
-        self.meter.add(MARKETS if dex_of(coin) not in self._listed else 0)
+        self.meter.spent += MARKETS if dex_of(coin) not in self._listed else 0
         self._listed.add(dex_of(coin))
         perps = await self.venue.perps(dex_of(coin), priority="keeper", max_age_s=MARKET_S)
         return next((p for p in perps.value if p.coin == coin), None)
 
     async def quote(self, coin: str) -> Quote | NoPrice:
         """The touch of a product now."""
-        self.meter.add(BOOK)
+        self.meter.spent += BOOK
         cached = await self.venue.book(coin, priority="keeper", max_age_s=1)
         return quote_of(cached.value, self._deps.clock.now())
 
@@ -248,7 +244,7 @@ class VenueSnapshot:
         cloids: set[str] = set()
         try:
             for dex in sorted(dexes):
-                self.meter.add(OPEN)
+                self.meter.spent += OPEN
                 orders = await self.venue.open_orders(w.link.wallet, dex, priority="keeper")
                 cloids |= {o.cloid for o in orders if o.cloid is not None}
         except Refused:
