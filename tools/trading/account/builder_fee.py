@@ -216,7 +216,7 @@ def record_fee(
     return HandlerResult(
         RecordOut(
             recorded=True,
-            verified=(row.approved_tenths_bps or 0) >= required,
+            verified=row.approved_tenths_bps is not None and row.approved_tenths_bps >= required,
             approved_tenths_bps=row.approved_tenths_bps,
             required_tenths_bps=required,
             checked_at=row.checked_at,
