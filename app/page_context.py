@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, Literal, final
+from typing import Final, Literal, final
 
 from aiohttp import web
 from multidict import MultiDict
@@ -100,13 +100,13 @@ class PageRequest:
         """A field of the form; None for one that is absent or empty."""
         return self.form.get(name, "").strip() or None
 
-    async def run(self, name: str, /, **arguments: Any) -> Record:
+    async def run(self, name: str, /, **arguments: object) -> Record:
         """Run an operation through the dispatch that every transport uses, and return its body;
         arguments that are None are left out. Errors: OperationRefused for a refusal.
         """
         return await self._run(None, name, arguments)
 
-    async def run_once(self, name: str, /, **arguments: Any) -> Record:
+    async def run_once(self, name: str, /, **arguments: object) -> Record:
         """Run an operation under the key of the form, which acts once however often it is sent.
 
         Errors: OperationRefused for a refusal.
@@ -123,7 +123,7 @@ class PageRequest:
         return body
 
     async def run_or_refusal(
-        self, name: str, /, **arguments: Any
+        self, name: str, /, **arguments: object
     ) -> tuple[Record | None, Record | None]:
         """(reply, None) or (None, the block of its refusal).
 
@@ -159,7 +159,7 @@ class PageRequest:
     def show(
         self,
         template: str,
-        view: Any,
+        view: object,
         *,
         status: int = 200,
         refused: OperationRefused | None = None,

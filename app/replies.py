@@ -37,14 +37,14 @@ def pick(reply: Json, *names: str) -> Record:
     return Record((name, reply[name]) for name in names)
 
 
-def freeze(value: Any) -> Any:
+def freeze(value: object) -> Any:
     """A reply with its objects as records and its lists as tuples."""
     if isinstance(value, Mapping):
         return Record((name, freeze(part)) for name, part in value.items())
     return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value
 
 
-def thaw(value: Any) -> Any:
+def thaw(value: object) -> Any:
     """A frozen part of a reply as an argument of an operation again."""
     if isinstance(value, Mapping):
         return {name: thaw(part) for name, part in value.items()}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functools import partial
 from gettext import NullTranslations
-from typing import Any, Final
+from typing import Final
 
 import jinja2
 
@@ -21,7 +21,7 @@ _LOADER: Final = jinja2.PackageLoader("app", "templates")
 
 
 class _Templates(TranslatedEnvironment):
-    def getattr(self, obj: Any, attribute: str) -> Any:
+    def getattr(self, obj: object, attribute: str) -> object:
         """A field of a record. Errors: UndefinedError at once, before a test such as `is none`."""
         if not isinstance(obj, Record):
             return super().getattr(obj, attribute)
@@ -70,6 +70,6 @@ ENV.filters.update(
 )
 
 
-def render(name: str, **context: Any) -> str:
+def render(name: str, **context: object) -> str:
     """Fill a template. Errors: UndefinedError for a name that the view does not have."""
     return ENV.get_template(name).render(**context)

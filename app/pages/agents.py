@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -117,7 +117,7 @@ async def _row(visit: PageRequest, agent_id: str) -> Json:
             raise Refused(refusal("not_found", what="agent"))
 
 
-def _typed(name: str, value: Any) -> str:
+def _typed(name: str, value: object) -> str:
     """A value of the policy as it is typed."""
     if value is None:
         return ""
@@ -191,7 +191,7 @@ def _fields(visit: PageRequest) -> Iterator[tuple[str, object]]:
             raise OperationRefused(400, invalid(name, problem).refusal.as_json("owner")) from None
 
 
-def _read(name: str, typed: str) -> Any:
+def _read(name: str, typed: str) -> object:
     if name in JSON_FIELDS:
         return json.loads(typed)
     if name not in WHOLE:

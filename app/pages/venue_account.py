@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
@@ -34,7 +34,7 @@ def venue_url(visit: PageRequest, network: Network) -> str:
     return visit.deps.venues.get(network).url
 
 
-def json_of(visit: PageRequest, name: str) -> Any:
+def json_of(visit: PageRequest, name: str) -> object:
     """Parse JSON that a script put into a form field; text that is no JSON is passed on, and
     refused where it is validated.
     """

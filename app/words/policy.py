@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from app.replies import Json
 from app.words.text import _
@@ -26,7 +26,7 @@ FIELDS: Final[Mapping[str, str]] = {
 }
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return _("not set")
     if isinstance(value, bool):

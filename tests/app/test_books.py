@@ -29,9 +29,7 @@ def all_say_paper(page: Page, *outside: str) -> None:
             assert dd.text.strip().startswith("Paper") or dd.text.strip() in outside, dd.text
 
 
-async def test_books_are_listed_and_shown_with_the_word_on_every_figure(
-    site: TradingSite,
-) -> None:
+async def test_books_are_listed_and_shown_with_the_word_on_every_figure(site: TradingSite) -> None:
     p = await site.desk.person()
     browser = await site.signed_in(p)
     assert "You have opened no paper book yet." in (await browser.get("/app/books")).said

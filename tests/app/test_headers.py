@@ -48,13 +48,10 @@ async def test_pages_refusals_redirects_text_and_304_carry_the_headers_of_the_sc
 
 
 async def test_static_files_of_this_build_last_a_year_and_others_are_not_here(site: Site) -> None:
-    browser = site.browser()
+    browser, lasts = site.browser(), "public, max-age=31536000, immutable"
     for name in assets.FILES:
         found = await browser.get(assets.url(name))
-        assert (found.status, found.headers["Cache-Control"]) == (
-            200,
-            "public, max-age=31536000, immutable",
-        )
+        assert (found.status, found.headers["Cache-Control"]) == (200, lasts)
         assert found.headers["Content-Type"].split(";")[0] == assets.TYPES[name.rpartition(".")[2]]
         assert found.headers["Content-Security-Policy"] == "default-src 'none'"
     other = await browser.get("/app/static/000000000000/css/base.css")

@@ -168,9 +168,7 @@ async def test_live_is_prepared_and_signed_on_two_pages_once_and_closed_with_eve
     assert "nothing to close" in again.said
 
 
-async def test_mode_seen_is_what_the_page_showed_when_the_button_was_pressed(
-    live: Trading,
-) -> None:
+async def test_mode_seen_is_what_the_page_showed_when_the_button_was_pressed(live: Trading) -> None:
     page = await live.orders()
     sent = {"csrf": page.token(), "key": "f_1", **TICKET, "mode_seen": "live"}
     await switched(live.site, live_door=False)
@@ -201,9 +199,7 @@ async def test_a_form_that_arrives_twice_makes_one_order(live: Trading) -> None:
 # -- refusals
 
 
-async def test_what_is_refused_stands_beside_the_ticket_with_what_was_typed(
-    live: Trading,
-) -> None:
+async def test_what_is_refused_stands_beside_the_ticket_with_what_was_typed(live: Trading) -> None:
     wrong = await live.press("live", product="<b>x</b>", amount="20")
     assert wrong.status == 422
     assert "cannot be taken as it is written" in wrong.said
@@ -364,9 +360,7 @@ async def test_an_agents_order_on_the_test_network_is_signed_for_that_network(
     assert (t.posted("testnet"), t.posted("mainnet")) == (1, 0)
 
 
-async def test_a_close_that_cannot_be_verified_says_what_to_do_at_the_venue(
-    live: Trading,
-) -> None:
+async def test_a_close_that_cannot_be_verified_says_what_to_do_at_the_venue(live: Trading) -> None:
     await live.done(await live.prepared())
     live.site.desk.clock.at += timedelta(seconds=3)
     await live.orders()

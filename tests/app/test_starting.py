@@ -70,9 +70,7 @@ WRONG = [
 ]
 
 
-async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(
-    site: Site,
-) -> None:
+async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(site: Site) -> None:
     m, browser, _ = await site.of(drafted(site.world))
     page = await browser.get(f"/app/start?draft={m.id}")
     fine(page)

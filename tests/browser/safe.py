@@ -45,20 +45,10 @@ class SafeWallet(Wallet):
             await self._made(n)
             for n in ("Safe", "CompatibilityFallbackHandler", "SafeProxyFactory")
         ]
-        setup = data(
-            "setup",
-            [
-                "address[]",
-                "uint256",
-                "address",
-                "bytes",
-                "address",
-                "address",
-                "uint256",
-                "address",
-            ],
-            [sorted(owners, key=lambda a: int(a, 16)), 2, ZERO, b"", handler, ZERO, 0, ZERO],
-        )
+        address, number = "address", "uint256"
+        types = ["address[]", number, address, "bytes", address, address, number, address]
+        ordered = sorted(owners, key=lambda a: int(a, 16))
+        setup = data("setup", types, [ordered, 2, ZERO, b"", handler, ZERO, 0, ZERO])
         make = data("createProxyWithNonce", ["address", "bytes", "uint256"], [singleton, setup, 7])
         receipt = await self._mined({"to": maker, "data": "0x" + make.hex()})
         proxy = next(log for log in receipt["logs"] if log["address"].lower() == maker.lower())

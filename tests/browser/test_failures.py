@@ -201,9 +201,7 @@ async def test_the_wallet_is_gone_locked_elsewhere_or_of_somebody_else(stage: St
         await window.heading("Paused")
 
 
-async def test_offline_and_a_silent_service_are_said_at_the_foot_of_the_page(
-    stage: Stage,
-) -> None:
+async def test_offline_and_a_silent_service_are_said_at_the_foot_of_the_page(stage: Stage) -> None:
     m = await working(stage.world)
     async with stage.window(stage.wallet(m)) as window:
         await window.sign_in()

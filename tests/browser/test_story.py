@@ -160,9 +160,7 @@ async def test_days_are_read_off_the_chart_by_keyboard(stage: Stage) -> None:
         ).startswith("21 Nov")
 
 
-async def test_a_new_approval_appears_by_itself_and_a_lost_session_leads_back(
-    stage: Stage,
-) -> None:
+async def test_a_new_approval_appears_by_itself_and_a_lost_session_leads_back(stage: Stage) -> None:
     m = await working(stage.world, approval_above_usdc="60")
     async with stage.window(stage.wallet(m)) as window:
         await window.sign_in()

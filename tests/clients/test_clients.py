@@ -25,30 +25,21 @@ INSPECTOR: Final = "@modelcontextprotocol/inspector/clients/launcher/build/index
 
 def steps(service: Service, name: str) -> list[dict[str, Any]]:  # noqa: F811
     """Who am I, what may I do, act over the cap, report with a key twice, reuse the key, ask for nothing there."""
-    evm_, m = service.world.evm, service.mandate
-    spend = {
-        "target": evm_.market,
-        "data": service.world.deposit_data(m.vault, "101"),
-        "approve_amount": "101",
-    }
-    note = {
-        "public_id": m.id,
-        "kind": "note",
-        "payload": {"text": "hello"},
-        "idempotency_key": f"key-{name}",
-    }
-    return [
-        {"tool": "agents_me", "arguments": {}},
-        {
-            "tool": "mandate_execute_call",
-            "arguments": {"public_id": m.id, "dry_run": True, **spend},
-        },
-        {"tool": "mandate_execute_call", "arguments": {"public_id": m.id, **spend}},
-        {"tool": "mandate_report_event", "arguments": note},
-        {"tool": "mandate_report_event", "arguments": note},
-        {"tool": "mandate_report_event", "arguments": note | {"kind": "buy", "amount_usdc": "1"}},
-        {"tool": "mandate_get", "arguments": {"public_id": "m_aaaaaaaaaa"}},
+    m, world = service.mandate, service.world
+    data = world.deposit_data(m.vault, "101")
+    spend = {"public_id": m.id, "target": world.evm.market, "data": data, "approve_amount": "101"}
+    told = {"public_id": m.id, "kind": "note", "payload": {"text": "hello"}}
+    note = told | {"idempotency_key": f"key-{name}"}
+    calls = [
+        ("agents_me", {}),
+        ("mandate_execute_call", {"dry_run": True, **spend}),
+        ("mandate_execute_call", spend),
+        ("mandate_report_event", note),
+        ("mandate_report_event", note),
+        ("mandate_report_event", note | {"kind": "buy", "amount_usdc": "1"}),
+        ("mandate_get", {"public_id": "m_aaaaaaaaaa"}),
     ]
+    return [{"tool": tool, "arguments": arguments} for tool, arguments in calls]
 
 
 async def played(command: list[str], story: dict[str, Any]) -> dict[str, Any]:
@@ -68,24 +59,11 @@ def seen(told: dict[str, Any]) -> list[Any]:
     first, dry, over, one, two, reused, absent = told["answers"]
     assert one["body"] == two["body"]
     assert [a["isError"] for a in told["answers"]] == [False, False, True, False, False, True, True]
-    assert [a["body"]["refusal"]["error"] for a in (over, reused, absent)] == [
-        "over_per_tx_cap",
-        "idempotency_key_reused",
-        "not_found",
-    ]
-    kept = {
-        k: v for k, v in one["body"]["event"].items() if k in ("kind", "reported_by", "payload")
-    }
-    return [
-        sorted(told["tools"]),
-        first["body"],
-        dry["body"],
-        over["body"],
-        kept,
-        one["body"]["remaining"],
-        reused["body"],
-        absent["body"],
-    ]
+    refusals = [a["body"]["refusal"]["error"] for a in (over, reused, absent)]
+    assert refusals == ["over_per_tx_cap", "idempotency_key_reused", "not_found"]
+    kept = {k: one["body"]["event"][k] for k in ("kind", "reported_by", "payload")}
+    alike = [a["body"] for a in (first, dry, over, reused, absent)]
+    return [sorted(told["tools"]), kept, one["body"]["remaining"], *alike]
 
 
 @pytest.mark.parametrize("client", ["curl", "python-1.x-http", "python-1.x-sse", pytest.param("typescript-http", marks=WITHOUT_NODE),
