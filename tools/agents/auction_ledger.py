@@ -14,11 +14,9 @@ from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import AgentIn
 from tools.context.access import not_found
-from tools.model.operation import Operation, OperationResult, RequestContext, ResponseModel
+from tools.model.operation import HandlerResult, Operation, RequestContext, ResponseModel
 
 ASSET: Final = "USDT"
-
-
 REF_KINDS: Final = {
     "placed": "auction_bid",
     "closed": "auction_bid_close",
@@ -50,22 +48,18 @@ class BidEventOut(ResponseModel):
     known: bool
 
 
-def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> OperationResult:
+def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> HandlerResult:
     """Book a bid's event once."""
     request = ctx.request
     if request.amount <= ZERO:
-        raise Refused(
-            refusal(
-                "invalid_number",
-                value=str(request.amount),
-                why="a bid's event moves more than nothing",
-            )
-        )
+        why = "a bid's event moves more than nothing"
+        raise Refused(refusal("invalid_number", value=str(request.amount), why=why))
     agent = uow.identities.agent(request.agent_id, lock=True)
     if agent is None:
         raise not_found("agent")
     delta = delta_of(request, ctx.config.auction_chain_id)
-    before = _booked(uow, delta, agent.agent_id)
+    rows = uow.transfers.events_of(agent.agent_id, delta.ref_kind, delta.ref_id)
+    before = next((r.delta.delta for r in rows if r.delta.ref_id == delta.ref_id), None)
     if before is None:
         if request.event == "closed":
             _holds(uow, request, agent.agent_id)
@@ -73,10 +67,23 @@ def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> OperationResul
     elif before != delta.delta:
         why = f"This event of bid {request.bid_id} is booked with {units(abs(before))}."
         raise Refused(refusal("conflict", why=why))
-    return OperationResult(
-        200 if before is not None else 201,
-        _bid_body(uow, request, delta, agent.agent_id) | {"known": before is not None},
+
+    def balance(state: str) -> Usdc:
+        return Usdc(uow.transfers.balance(agent.agent_id, delta.chain_id, ASSET, state))
+
+    answer = BidEventOut(
+        agent_id=agent.agent_id,
+        bid_id=request.bid_id,
+        event=request.event,
+        seq=request.seq,
+        chain_id=delta.chain_id,
+        asset=ASSET,
+        amount=request.amount,
+        reserved=balance("reserved"),
+        delivered=balance("delivered"),
+        known=before is not None,
     )
+    return HandlerResult(answer, 201 if before is None else 200)
 
 
 def delta_of(request: BidEvent, chain_id: int) -> Delta:
@@ -93,11 +100,6 @@ def delta_of(request: BidEvent, chain_id: int) -> Delta:
     )
 
 
-def _booked(uow: UnitOfWork, delta: Delta, agent_id: str) -> int | None:
-    rows = uow.transfers.events_of(agent_id, delta.ref_kind, delta.ref_id)
-    return next((r.delta.delta for r in rows if r.delta.ref_id == delta.ref_id), None)
-
-
 def _holds(uow: UnitOfWork, request: BidEvent, agent_id: str) -> None:
     """Refuse a release above what the bid still holds."""
     rows = [
@@ -107,28 +109,9 @@ def _holds(uow: UnitOfWork, request: BidEvent, agent_id: str) -> None:
     ]
     reserved = sum(r.delta.delta for r in rows)
     if request.amount.micros > reserved:
-        why = (
-            f"Bid {request.bid_id} holds {units(reserved)} in reserve, "
-            f"the release is {request.amount}."
-        )
-        raise Refused(refusal("conflict", why=why, remaining={"reserved": units(reserved)}))
-
-
-def _bid_body(uow: UnitOfWork, request: BidEvent, delta: Delta, agent_id: str) -> dict[str, object]:
-    def balance(state: str) -> Usdc:
-        return Usdc(uow.transfers.balance(agent_id, delta.chain_id, ASSET, state))
-
-    return {
-        "agent_id": agent_id,
-        "bid_id": request.bid_id,
-        "event": request.event,
-        "seq": request.seq,
-        "chain_id": delta.chain_id,
-        "asset": ASSET,
-        "amount": request.amount,
-        "reserved": balance("reserved"),
-        "delivered": balance("delivered"),
-    }
+        left, release = units(reserved), request.amount
+        why = f"Bid {request.bid_id} holds {left} in reserve, the release is {release}."
+        raise Refused(refusal("conflict", why=why, remaining={"reserved": left}))
 
 
 OPERATIONS: Final = (

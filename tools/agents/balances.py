@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -22,8 +22,8 @@ from tools.model.fields import Address, ChainId
 from tools.model.operation import (
     Caller,
     Deps,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     ResponseModel,
 )
@@ -87,14 +87,14 @@ class ProvenAddress:
     proof: SignerCheck
 
 
-def balances(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> OperationResult:
+def balances(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> HandlerResult:
     """Four states per chain and asset; what was never moved is 0."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     rows: dict[tuple[int, str], dict[str, Usdc]] = {}
     for chain_id, asset, state, amount in uow.transfers.balances(agent.agent_id):
         rows.setdefault((chain_id, asset), dict.fromkeys(STATES, ZERO))[state] = Usdc(amount)
-    entries = [{"chain_id": c, "asset": a, **states} for (c, a), states in sorted(rows.items())]
-    return OperationResult(200, {"agent_id": agent.agent_id, "balances": entries})
+    entries = [Balances(chain_id=c, asset=a, **of) for (c, a), of in sorted(rows.items())]
+    return HandlerResult(BalancesOut(agent_id=agent.agent_id, balances=entries))
 
 
 def _on_file(uow: UnitOfWork, agent: Agent, chain_id: int) -> DepositAddress | None:
@@ -135,49 +135,41 @@ def _unproven(address: str, reason: str) -> Refused:
     return Refused(refusal("invalid_signature", signer=address, why=reason))
 
 
-def deposit_address(
-    uow: UnitOfWork, ctx: RequestContext[DepositIn, ProvenAddress | None]
-) -> OperationResult:
+DepositContext = RequestContext[DepositIn, ProvenAddress | None]
+
+
+def deposit_address(uow: UnitOfWork, ctx: DepositContext) -> HandlerResult:
     """Read, set or prove the agent's wallet on file for a chain."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
-    stored = _on_file(uow, agent, ctx.request.chain_id)
+    chain_id, address = ctx.request.chain_id, ctx.request.address
+    stored = _on_file(uow, agent, chain_id)
     if ctx.facts is not None:
         return _proven(uow, ctx, agent, stored, ctx.facts)
-    raw_address = ctx.request.address
-    if raw_address is None and stored is None:
+    if address is None and stored is None:
         raise not_found("deposit address")
-    address = wallet_of(ctx, raw_address or (stored.address if stored else ""))
-    if stored is None or stored.address != address.lower():
-        _free_to_change(uow, agent, ctx.request.chain_id, stored)
+    address = wallet_of(ctx, address or (stored.address if stored else ""))
+    if stored is not None and stored.address != address.lower():
+        if uow.mandates.live_vault_naming(agent.agent_id, chain_id):
+            why = "A live vault names the address on file; stop it first."
+            raise Refused(refusal("conflict", why=why))
         stored = None
-    return OperationResult(200, _address_body(uow, ctx, agent, address, stored))
-
-
-def _free_to_change(
-    uow: UnitOfWork, agent: Agent, chain_id: int, stored: DepositAddress | None
-) -> None:
-    if stored is not None and uow.mandates.live_vault_naming(agent.agent_id, chain_id):
-        raise Refused(
-            refusal("conflict", why="A live vault names the address on file; stop it first.")
-        )
+    return _on_its_way(uow, ctx, agent, address, stored)
 
 
 def _proven(
     uow: UnitOfWork,
-    ctx: RequestContext[DepositIn, Any],
+    ctx: DepositContext,
     agent: Agent,
     stored: DepositAddress | None,
     proven: ProvenAddress,
-) -> OperationResult:
+) -> HandlerResult:
     """Keep a proof; its nonce is spent."""
-    chain_id, address = ctx.request.chain_id, proven.address.lower()
-    if stored != DepositAddress(address, proven.nonce):
+    place = agent.agent_id, ctx.request.chain_id, proven.address.lower()
+    if stored != DepositAddress(place[2], proven.nonce):
         raise _unproven(proven.address, "the address or its nonce changed while it was checked")
-    uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=None)
+    uow.addresses.put(*place, ctx.now, nonce=None)
     uow.addresses.prove(
-        agent.agent_id,
-        chain_id,
-        address,
+        *place,
         ctx.now,
         nonce=str(proven.nonce),
         signature=(ctx.request.signature or "").lower(),
@@ -185,40 +177,39 @@ def _proven(
         block=proven.proof.block,
     )
     refresh_row(uow, agent.agent_id, ctx)
-    return OperationResult(200, _body(agent, chain_id, address, proven=True))
+    return _answer(*place, proven=True)
 
 
-def _address_body(
+def _on_its_way(
     uow: UnitOfWork,
-    ctx: RequestContext[DepositIn, Any],
+    ctx: DepositContext,
     agent: Agent,
     address: str,
     stored: DepositAddress | None,
-) -> dict[str, object]:
+) -> HandlerResult:
     """The address on file, and what it has to sign while nothing proves it; a new one is stored."""
-    chain_id = ctx.request.chain_id
-    proven = uow.addresses.is_proven(agent.agent_id, chain_id, address)
-    nonce = stored.nonce if stored else None
-    if not proven and nonce is None and chain_id in ctx.chains.ids():
+    place = agent.agent_id, ctx.request.chain_id, address
+    proven, nonce = uow.addresses.is_proven(*place), stored.nonce if stored else None
+    if not proven and nonce is None and ctx.request.chain_id in ctx.chains.ids():
         nonce = ctx.ids.nonce256()
     if stored is None or nonce != stored.nonce:
-        uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=nonce)
+        uow.addresses.put(*place, ctx.now, nonce=nonce)
         refresh_row(uow, agent.agent_id, ctx)
-    return _body(agent, chain_id, address, proven=proven, nonce=nonce)
+    return _answer(*place, proven=proven, nonce=nonce)
 
 
-def _body(
-    agent: Agent, chain_id: int, address: str, *, proven: bool, nonce: int | None = None
-) -> dict[str, object]:
-    to_sign = None if nonce is None else typed_data(agent.agent_id, chain_id, address, nonce)
-    return {
-        "agent_id": agent.agent_id,
-        "chain_id": chain_id,
-        "address": address.lower(),
-        "proven": proven,
-        "typed_data": to_sign,
-        "nonce": None if nonce is None else str(nonce),
-    }
+def _answer(
+    agent_id: str, chain_id: int, address: str, *, proven: bool, nonce: int | None = None
+) -> HandlerResult:
+    answer = DepositOut(
+        agent_id=agent_id,
+        chain_id=chain_id,
+        address=address.lower(),
+        proven=proven,
+        typed_data=None if nonce is None else typed_data(agent_id, chain_id, address, nonce),
+        nonce=None if nonce is None else str(nonce),
+    )
+    return HandlerResult(answer)
 
 
 OPERATIONS: Final = (

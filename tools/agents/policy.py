@@ -74,25 +74,23 @@ class PolicyOut(ResponseModel):
     changed: bool | None = None
 
 
-def _policy_body(uow: UnitOfWork, agent_id: str, **more: object) -> dict[str, object]:
+def _policy_body(uow: UnitOfWork, agent_id: str, **more: object) -> OperationResult:
     policy = uow.policies.get(agent_id)
-    log = log_entries(uow.policies.changes(agent_id), LOG_BYTES)
     raw = (policy or Policy()).as_json()
-    return {
+    own = {
         "agent_id": agent_id,
         "exists": policy is not None,
-        **raw,
         "updated_at": policy.updated_at if policy else None,
         "policy": raw,
-        "changes": log,
-        **more,
+        "changes": log_entries(uow.policies.changes(agent_id), LOG_BYTES),
     }
+    return OperationResult(200, {**raw, **own, **more})
 
 
 def read_policy(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> OperationResult:
     """The policy and its last changes."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
-    return OperationResult(200, _policy_body(uow, agent.agent_id))
+    return _policy_body(uow, agent.agent_id)
 
 
 def write_policy(uow: UnitOfWork, ctx: RequestContext[PolicyIn, None]) -> OperationResult:
@@ -114,7 +112,7 @@ def write_policy(uow: UnitOfWork, ctx: RequestContext[PolicyIn, None]) -> Operat
     if raw:
         uow.policies.log(agent.agent_id, logged_changes(raw), ctx.now)
     refresh_row(uow, agent.agent_id, ctx)
-    return OperationResult(200, _policy_body(uow, agent.agent_id, changed=bool(raw)))
+    return _policy_body(uow, agent.agent_id, changed=bool(raw))
 
 
 OPERATIONS: Final = (

@@ -31,8 +31,8 @@ from tools.model.fields import (
 from tools.model.name_policy import is_equal_to_one
 from tools.model.operation import (
     Caller,
+    HandlerResult,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -165,11 +165,8 @@ def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = Fa
     if agent_id == ME and caller.role == "agent":
         agent_id = caller.user_id or ""
     agent = uow.identities.agent(agent_id, lock=lock)
-    mine = agent is not None and (
-        (caller.role == "agent" and caller.user_id == agent.agent_id)
-        or (caller.role == "owner" and caller.user_id == agent.owner_id)
-    )
-    if agent is None or not mine:
+    mine = agent and {"agent": agent.agent_id, "owner": agent.owner_id}.get(caller.role)
+    if agent is None or mine is None or mine != caller.user_id:
         raise not_found("agent")
     return agent
 
@@ -186,13 +183,11 @@ _ANOTHER: Final = NextStep("Register it under another name", None, "POST /wallet
 
 def _name_taken(reason: str, *steps: NextStep) -> Refused:
     """The refusal of a name that a reader takes for another agent's."""
-    fields = [{"loc": "name", "msg": reason}]
-    return Refused(
-        refusal("conflict", why=reason, detail={"fields": fields}, next=(_ANOTHER, *steps))
-    )
+    detail = {"fields": [{"loc": "name", "msg": reason}]}
+    return Refused(refusal("conflict", why=reason, detail=detail, next=(_ANOTHER, *steps)))
 
 
-def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> OperationResult:
+def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerResult:
     """Register an agent and mint its first key."""
     name, limit, owner_id = ctx.request.name, ctx.config.agents_per_owner, ctx.caller.user_id or ""
     uow.identities.user(owner_id, lock=True)
@@ -206,112 +201,88 @@ def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> OperationR
         # Whoever reads the Hall by its names would take one for the other.
         raise _name_taken("An agent that is ranked in the Hall has a name that reads the same.")
     address = wallet_of(ctx, ctx.request.address) if ctx.request.address is not None else None
-    agent = Agent(ctx.ids.short("u_"), ctx.caller.user_id or "", name, address, ctx.now)
+    agent = Agent(ctx.ids.short("u_"), owner_id, name, address, ctx.now)
     uow.identities.add_agent(agent)
     key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
     refresh_row(uow, agent.agent_id, ctx)
-    raw = {
-        "agent_id": agent.agent_id,
-        "name": name,
-        "key": key,
-        "key_id": key_id,
-        "address": address,
-    }
-    return OperationResult(201, raw, stored_body=raw | {"key": None})
+    answer = Registered(agent_id=agent.agent_id, name=name, key=key, key_id=key_id, address=address)
+    return HandlerResult(answer, 201, answer.model_copy(update={"key": None}))
 
 
-def _row(uow: UnitOfWork, agent: Agent) -> dict[str, object]:
-    policy = uow.policies.get(agent.agent_id)
-    return {
-        "agent_id": agent.agent_id,
-        "name": agent.name,
-        "address": agent.address,
-        "created_at": agent.created_at,
-        "accepts_mandates": bool(policy and policy.accepts_mandates),
-        "keys": [
-            {
-                "key_id": k.key_id,
-                "created_at": k.created_at,
-                "revoked_at": k.revoked_at,
-            }
-            for k in uow.identities.keys_of(agent.agent_id)
+def _row(uow: UnitOfWork, agent: Agent) -> AgentTold:
+    policy, keys = uow.policies.get(agent.agent_id), uow.identities.keys_of(agent.agent_id)
+    return AgentTold(
+        agent_id=agent.agent_id,
+        name=agent.name,
+        address=agent.address,
+        created_at=agent.created_at,
+        accepts_mandates=bool(policy and policy.accepts_mandates),
+        keys=[
+            KeyTold(key_id=k.key_id, created_at=k.created_at, revoked_at=k.revoked_at) for k in keys
         ],
-    }
+    )
 
 
-def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> OperationResult:
+def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> HandlerResult:
     """Your agents, newest first, with their keys but not their secrets."""
-    limit = ctx.request.limit
-    agents = uow.identities.agents_of(
-        ctx.caller.user_id or "", after=ctx.request.cursor, limit=limit + 1
-    )
-    rows = [_row(uow, a) for a in agents[:limit]]
-    return OperationResult(
-        200,
-        {
-            "items": rows,
-            "next_cursor": agent_after(agents[limit - 1]) if len(agents) > limit else None,
-        },
-    )
+    limit, owner_id = ctx.request.limit, ctx.caller.user_id or ""
+    agents = uow.identities.agents_of(owner_id, after=ctx.request.cursor, limit=limit + 1)
+    more = agent_after(agents[limit - 1]) if len(agents) > limit else None
+    return HandlerResult(AgentPage(items=[_row(uow, a) for a in agents[:limit]], next_cursor=more))
 
 
-def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> OperationResult:
+def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HandlerResult:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
-    raw = {"key_id": key_id, "key": key, "created_at": ctx.now}
-    return OperationResult(201, raw, stored_body=raw | {"key": None})
+    answer = NewKey(key_id=key_id, key=key, created_at=ctx.now)
+    return HandlerResult(answer, 201, answer.model_copy(update={"key": None}))
 
 
-def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> OperationResult:
+def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> HandlerResult:
     """Revoke a key at once."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     if not uow.identities.revoke_key(agent.agent_id, ctx.request.key_id, ctx.now):
         raise not_found("live key")
-    return OperationResult(200, {"key_id": ctx.request.key_id, "revoked_at": ctx.now})
+    return HandlerResult(Revoked(key_id=ctx.request.key_id, revoked_at=ctx.now))
 
 
-def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
     """The caller's identity, policy state and mandates."""
-    caller = ctx.caller
-    if caller.role == "owner":
-        agents = uow.identities.agents_of(caller.user_id or "", after=None, limit=50)
-        mandates = uow.mandates.of_owner(caller.user_id or "", after=None, limit=50)
-        raw: dict[str, object] = {
-            "agent_id": None,
-            "name": None,
-            "owner": {"address": caller.address},
-            "address": caller.address,
-            "agents": [_row(uow, a) for a in agents],
-            "policy": None,
-        }
+    caller, user_id = ctx.caller, ctx.caller.user_id or ""
+    is_owner = caller.role == "owner"
+    agents, state = None, None
+    if is_owner:
+        address = caller.address
+        agents = [_row(uow, a) for a in uow.identities.agents_of(user_id, after=None, limit=50)]
+        mandates = uow.mandates.of_owner(user_id, after=None, limit=50)
     else:
-        owner = uow.identities.user(caller.owner_id or "")
-        policy = uow.policies.get(caller.user_id or "")
-        mandates = uow.mandates.of_agent(caller.user_id or "", after=None, limit=50)
-        raw = {
-            "agent_id": caller.user_id,
-            "name": caller.name,
-            "owner": {"address": owner.address} if owner else None,
-            "address": caller.address,
-            "agents": None,
-            "policy": {
-                "exists": policy is not None,
-                "accepts_mandates": bool(policy and policy.accepts_mandates),
-            },
-        }
-    short = [
-        {
-            "public_id": m.public_id,
-            "status": m.status.value,
-            "budget_usdc": m.budget_usdc,
-            "accepted": m.accepted_at is not None,
-        }
-        for m in mandates
-    ]
-    return OperationResult(200, raw | {"mandates": short})
+        owner, policy = uow.identities.user(caller.owner_id or ""), uow.policies.get(user_id)
+        address = owner.address if owner else None
+        accepts = bool(policy and policy.accepts_mandates)
+        state = PolicyState(exists=policy is not None, accepts_mandates=accepts)
+        mandates = uow.mandates.of_agent(user_id, after=None, limit=50)
+    return HandlerResult(
+        Me(
+            agent_id=None if is_owner else user_id,
+            name=None if is_owner else caller.name,
+            owner=None if address is None else OwnerTold(address=address),
+            address=caller.address,
+            agents=agents,
+            policy=state,
+            mandates=[
+                MandateShort(
+                    public_id=m.public_id,
+                    status=m.status.value,
+                    budget_usdc=m.budget_usdc,
+                    accepted=m.accepted_at is not None,
+                )
+                for m in mandates
+            ],
+        )
+    )
 
 
 OPERATIONS: Final = (
