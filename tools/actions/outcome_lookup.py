@@ -22,7 +22,7 @@ from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.actions.event_reports import EventOut
 from tools.context.access import load_mandate, visible_mandate
-from tools.context.snapshot_loader import chain_if_named_here, chain_or_none, signed_digest
+from tools.context.snapshot_loader import chain_or_none, signed_digest
 from tools.keeper.reservations import release_reverted
 from tools.model.fields import OneMandate, TxHash
 from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
@@ -156,7 +156,7 @@ def _outcome_by_tx(
     ledger's rows that no reorganisation reversed.
     """
     rows = uow.ledger.by_tx(mandate.public_id, tx_hash)
-    receipt, chain = ctx.facts.receipt, chain_if_named_here(ctx, mandate)
+    receipt, chain = ctx.facts.receipt, chain_or_none(ctx, mandate)
     if receipt is not None and chain is not None:
         if not receipt.ok:
             release_reverted(uow, chain, mandate, receipt)
@@ -261,7 +261,7 @@ def _outcome_by_action(
             why = "It waits for the owner; its calldata was not handed out."
             return _outcome_body("pending", reason=why, retry_safe=True)
         return _outcome_body("not_seen", reason="Its calldata was not handed out.", retry_safe=True)
-    chain, facts = chain_if_named_here(ctx, mandate), ctx.facts
+    chain, facts = chain_or_none(ctx, mandate), ctx.facts
     if reservation.outcome == "landed":
         return _executed(uow, mandate, reservation, facts)
     mine = _calls_of(chain, mandate, reservation, facts.sent)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
 from domain.ledger.events.event import Event
 from domain.mandates.mandate import Mandate
@@ -19,31 +19,29 @@ from domain.rules.snapshot import MandateSnapshot
 from domain.settings import Switches
 from tools.model.serialization import to_json
 
+K = TypeVar("K")
+V = TypeVar("V")
 MAX_ROWS: Final = 20_000
 PAGES: Final = 512
 TERMS: Final = 4_096
 
 
+@dataclass(slots=True)
 class _Row:
     """Rendered JSON of one row; a step differs by the row of its other side."""
 
-    __slots__ = ("event", "row", "steps")
-
-    def __init__(self, event: Event):
-        self.event = event
-        self.row: object = None
-        self.steps: dict[tuple[bool, int | None], Step] = {}
+    event: Event
+    row: object = None
+    steps: dict[tuple[bool, int | None], Step] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class _Page:
     """Rendered JSON of one page of rows."""
 
-    __slots__ = ("events", "rows", "steps")
-
-    def __init__(self, events: tuple[Event, ...]):
-        self.events = events
-        self.rows: tuple[object, ...] | None = None
-        self.steps: tuple[object, ...] | None = None
+    events: tuple[Event, ...]
+    rows: tuple[object, ...] | None = None
+    steps: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +73,14 @@ class RenderCache:
         self._written: dict[int, tuple[Step, object]] = {}
         self._terms: dict[str, _Terms] = {}
 
+    def _keep(self, entries: dict[K, V], key: K, value: V, limit: int) -> V:
+        """Add an entry; of too many the oldest goes."""
+        with self._lock:
+            entries[key] = value
+            while len(entries) > limit:
+                del entries[next(iter(entries))]
+        return value
+
     def terms_part(
         self, snapshot: MandateSnapshot, name: str, make: Callable[[], object]
     ) -> object:
@@ -82,11 +88,7 @@ class RenderCache:
         mandate, key = snapshot.mandate, (snapshot.switches, snapshot.keeper_key)
         terms = self._terms.get(mandate.public_id)
         if terms is None or terms.key != key or terms.mandate != mandate:
-            terms = _Terms(mandate, key)
-            with self._lock:
-                self._terms[mandate.public_id] = terms
-                while len(self._terms) > TERMS:
-                    del self._terms[next(iter(self._terms))]
+            terms = self._keep(self._terms, mandate.public_id, _Terms(mandate, key), TERMS)
         if name not in terms.parts:
             terms.parts[name] = make()
         return terms.parts[name]
@@ -94,21 +96,13 @@ class RenderCache:
     def _row(self, event: Event) -> _Row:
         row = self._rows.get(id(event))
         if row is None or row.event is not event:
-            row = _Row(event)
-            with self._lock:
-                self._rows[id(event)] = row
-                while len(self._rows) > MAX_ROWS:
-                    del self._rows[next(iter(self._rows))]
+            row = self._keep(self._rows, id(event), _Row(event), MAX_ROWS)
         return row
 
     def _page(self, events: tuple[Event, ...]) -> _Page:
         page = self._pages.get(id(events))
         if page is None or page.events is not events:
-            page = _Page(events)
-            with self._lock:
-                self._pages[id(events)] = page
-                while len(self._pages) > PAGES:
-                    del self._pages[next(iter(self._pages))]
+            page = self._keep(self._pages, id(events), _Page(events), PAGES)
         return page
 
     def rows(self, events: tuple[Event, ...]) -> list[object]:
@@ -145,11 +139,7 @@ class RenderCache:
         """The JSON of a step."""
         entry = self._written.get(id(step))
         if entry is None or entry[0] is not step:
-            entry = (step, to_json(step, Step))
-            with self._lock:
-                self._written[id(step)] = entry
-                while len(self._written) > MAX_ROWS:
-                    del self._written[next(iter(self._written))]
+            entry = self._keep(self._written, id(step), (step, to_json(step, Step)), MAX_ROWS)
         return entry[1]
 
 

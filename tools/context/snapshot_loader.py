@@ -60,8 +60,10 @@ class GatheredFacts:
         return replace(self, vault=None) if late else self
 
 
-def chain_or_none(deps: Deps, mandate: Mandate) -> Chain | None:
-    """The mandate's chain, None where no setting names it."""
+def chain_or_none(deps: Deps | AnyContext, mandate: Mandate) -> Chain | None:
+    """The mandate's chain, None where no setting names it; inside a handler only its pure methods
+    may be used.
+    """
     try:
         return deps.chains.get(mandate.chain_id)
     except Refused:
@@ -153,9 +155,9 @@ async def vault_if_readable(chain: Chain | None, mandate: Mandate) -> VaultState
 async def vault_or_last_known(chain: Chain | None, mandate: Mandate) -> VaultState | None:
     """Read the vault; its last known state where it cannot be read in time."""
     state = await vault_if_readable(chain, mandate)
-    if state is not None or chain is None or not chain.rpc_set or mandate.vault_address is None:
-        return state
-    return chain.last_known(mandate.vault_address)
+    if state is None and chain is not None and chain.rpc_set and mandate.vault_address is not None:
+        return chain.last_known(mandate.vault_address)
+    return state
 
 
 async def _vault(chain: Chain, address: str) -> VaultState | None:
@@ -207,12 +209,10 @@ async def signature_now(chain: Chain | None, mandate: Mandate) -> SignerCheck | 
         return None
     if mandate.signed.signer_type != "eoa":
         return SignerCheck(mandate.signed.signer_type, mandate.signed.checked_block)
-    digest = signed_digest(chain, mandate)
-    return (
-        None
-        if digest is None
-        else await chain.check_signature(digest, mandate.signed.signature, mandate.owner_address)
-    )
+    digest, signature = signed_digest(chain, mandate), mandate.signed.signature
+    if digest is None:
+        return None
+    return await chain.check_signature(digest, signature, mandate.owner_address)
 
 
 async def gather_mandate(
@@ -245,10 +245,8 @@ def terms_status(mandate: Mandate, chain: Chain | None, facts: GatheredFacts) ->
     s = mandate.signed
     if s is None or chain is None:
         return TermsStatus(signed=s is not None, version=s.version if s else None)
-    allowed, guard = (
-        chain.targets_hash(mandate.allowed_targets),
-        chain.guard_hash(mandate.allowed_targets),
-    )
+    targets = mandate.allowed_targets
+    allowed, guard = chain.targets_hash(targets), chain.guard_hash(targets)
     return TermsStatus(
         signed=True,
         version=s.version,
@@ -257,14 +255,6 @@ def terms_status(mandate: Mandate, chain: Chain | None, facts: GatheredFacts) ->
         signer_type=s.signer_type,
         checked_block=s.checked_block,
     )
-
-
-def chain_if_named_here(ctx: AnyContext, mandate: Mandate) -> Chain | None:
-    """The mandate's chain inside a handler: only its pure methods may be used there."""
-    try:
-        return ctx.chains.get(mandate.chain_id)
-    except Refused:
-        return None
 
 
 def require_chain(ctx: AnyContext, mandate: Mandate) -> Chain:
@@ -326,9 +316,7 @@ def load_snapshot(
         reservations=tuple(uow.reservations.live(mandate.public_id, ctx.now)) if vault else (),
         policy=uow.policies.of_mandate(mandate.public_id) if mandate.agent_id else None,
         provisional=staged,
-        terms_status=terms_status(mandate, chain_if_named_here(ctx, mandate), facts)
-        if terms
-        else None,
+        terms_status=terms_status(mandate, chain_or_none(ctx, mandate), facts) if terms else None,
         keeper_key=keeper_key(uow, ctx, mandate),
         orders=orders_today(uow, ctx, mandate) if at_venue(mandate) else OrdersToday(),
         marks=facts.marks,

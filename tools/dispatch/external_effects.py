@@ -22,7 +22,14 @@ from tools.dispatch.idempotency import (
 )
 from tools.dispatch.request_context import request_context
 from tools.dispatch.storage_allowance import written
-from tools.model.operation import Caller, Deps, ExternalEffect, Operation, OperationResult
+from tools.model.operation import (
+    Caller,
+    Deps,
+    ExternalEffect,
+    Operation,
+    OperationResult,
+    RequestContext,
+)
 
 T = TypeVar("T")
 log = logging.getLogger("wallet.effects")
@@ -49,10 +56,12 @@ class EffectRunner:
         undone, and the key is free again. Whatever else goes wrong from there on leaves the key
         taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
         """
-        started = await self._run_begin()
-        if isinstance(started, OperationResult):
-            return started
-        (value,) = started
+        value: Any = self.request
+        if self.effect.begin is not None or self.key is not None:
+            started = await self._in_transaction(self._begin)
+            if isinstance(started, OperationResult):
+                return started
+            (value,) = started
         try:
             with anyio.fail_after(self.effect.bound_s):
                 done = await self.effect.act(self.deps, self.caller, value)
@@ -64,19 +73,14 @@ class EffectRunner:
                 raise
             raise await self._lost() from None
         try:
-            return await self._run_finish(value, done)
+            if self.effect.finish is None and self.key is None:
+                return to_result(self.op, done)
+            return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
         except Exception:
             raise await self._lost() from None
 
-    async def _run_begin(self) -> OperationResult | tuple[Any]:
-        if self.effect.begin is None and self.key is None:
-            return (self.request,)
-        return await self._in_transaction(self._begin)
-
-    async def _run_finish(self, value: Any, done: Any) -> OperationResult:
-        if self.effect.finish is None and self.key is None:
-            return to_result(self.op, done)
-        return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
+    def _ctx(self, uow: UnitOfWork, now: datetime) -> RequestContext[Any, Any]:
+        return request_context(uow, self.deps, self.caller, now, request=self.request)
 
     async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
         now = self.deps.clock.now()
@@ -91,20 +95,16 @@ class EffectRunner:
             return replay
         if self.effect.begin is None:
             return (self.request,)
-        ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
-        return (self.effect.begin(uow, ctx),)
+        return (self.effect.begin(uow, self._ctx(uow, now)),)
 
     def _finish(self, uow: UnitOfWork, now: datetime, started: Any, done: Any) -> OperationResult:
-        if self.effect.finish is None:
-            return store_result(uow, self.key, to_result(self.op, done))
-        ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
-        answer = self.effect.finish(uow, ctx, started, done)
-        return store_result(uow, self.key, to_result(self.op, answer))
+        if self.effect.finish is not None:
+            done = self.effect.finish(uow, self._ctx(uow, now), started, done)
+        return store_result(uow, self.key, to_result(self.op, done))
 
     def _undo(self, uow: UnitOfWork, now: datetime, started: Any) -> None:
         if self.effect.undo is not None:
-            ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
-            self.effect.undo(uow, ctx, started)
+            self.effect.undo(uow, self._ctx(uow, now), started)
         if self.key is not None:
             uow.idempotency.release(self.key.scope, self.key.key)
 

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
-from storage.repositories.idempotency import IdempotencyRecord
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.exact_numbers import hashable
 from tools.model.operation import Caller, HandlerResult, Operation, OperationResult, RenderedResult
@@ -88,7 +87,9 @@ def acquire_or_replay(
         raise Refused(refusal("idempotency_key_reused"))
     if claim.status is not None and claim.response is not None:
         return OperationResult(claim.status, claim.response)
-    raise outcome_unknown(op) if _is_abandoned(claim, now) else _in_flight(now)
+    if claim.until is not None and claim.until <= now:
+        raise outcome_unknown(op)
+    raise Refused(refusal("idempotency_in_flight", retry_at=now + ASK_AGAIN))
 
 
 def to_result(op: Operation, answer: object) -> OperationResult:
@@ -127,14 +128,6 @@ def store_result(
         body = reply.body if reply.stored_body is None else reply.stored_body
         uow.idempotency.complete(key.scope, key.key, reply.status, dict(body))
     return reply
-
-
-def _is_abandoned(claim: IdempotencyRecord, now: datetime) -> bool:
-    return claim.until is not None and claim.until <= now
-
-
-def _in_flight(now: datetime) -> Refused:
-    return Refused(refusal("idempotency_in_flight", retry_at=now + ASK_AGAIN))
 
 
 def outcome_unknown(op: Operation) -> Refused:

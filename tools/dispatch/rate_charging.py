@@ -61,7 +61,7 @@ def charge_call(
     if op.is_relay and address is not None:
         deps.rates.acquire("relays", address, deps.config.trading.relays_per_minute, now)
     counted = 0 if op.writes and caller.credential is not None else prepaid_cost
-    _take(deps, caller, address, op, now, cost=op.weight - counted, force=False)
+    _take(deps, caller, address, op, now, cost=op.weight - counted)
 
 
 def charge_refusal(
@@ -86,8 +86,7 @@ def charge_request(
 
 def charge_owner(deps: Deps, caller: Caller, *, cost: int = 1) -> None:
     """Count a request for the owner behind its credential as well. Errors: `rate_limited`."""
-    limit, now = deps.config.rate_reads, deps.clock.now()
-    _take_of_owner(deps, caller, READS, limit, now, cost=cost)
+    _take_of_owner(deps, caller, READS, deps.config.rate_reads, deps.clock.now(), cost=cost)
 
 
 def charge_stranger(deps: Deps, address: str | None, *, cost: int = 1) -> None:
@@ -105,12 +104,12 @@ def _take(
     now: datetime,
     *,
     cost: int,
-    force: bool,
+    force: bool = False,
 ) -> None:
     config = deps.config
     if caller.credential is not None:
-        limit = config.rate_writes if op.writes else config.rate_reads
-        subject = "writes" if op.writes else READS
+        writes = "writes", config.rate_writes
+        subject, limit = writes if op.writes else (READS, config.rate_reads)
         deps.rates.acquire(subject, caller.credential, limit, now, cost=cost, force=force)
         _take_of_owner(deps, caller, subject, limit, now, cost=cost, force=force)
     elif address is not None:

@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -60,11 +60,8 @@ from tools.model.truncation import smaller_page, truncate_result
 
 log = logging.getLogger("wallet.operation")
 
-
 CHALLENGE: Final = 'Bearer realm="wallet"'
 KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-
-
 _NEEDS: Final[Mapping[Auth, str]] = {
     "open": "nothing",
     "owner": "an owner session (Authorization: Bearer)",
@@ -73,8 +70,6 @@ _NEEDS: Final[Mapping[Auth, str]] = {
     "keeper": "a keeper key",
     "admin": "an admin key",
 }
-
-
 _ROLES: Final[Mapping[Auth, frozenset[Role]]] = {
     "open": frozenset({"nobody", "owner", "agent", "keeper", "admin"}),
     "owner": frozenset({"owner"}),
@@ -83,6 +78,19 @@ _ROLES: Final[Mapping[Auth, frozenset[Role]]] = {
     "keeper": frozenset({"keeper"}),
     "admin": frozenset({"admin"}),
 }
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of an operation, on its way through."""
+
+    op: Operation
+    deps: Deps
+    caller: Caller
+    arguments: Mapping[str, object]
+    key: str | None
+    transport: Transport
+    address: str | None
 
 
 async def run(
@@ -104,42 +112,24 @@ async def run(
     `storage_unavailable`, anything else is logged and answered `internal`.
     """
     started = time.perf_counter_ns()
+    if op.is_relay:
+        caller = replace(caller, network_address=address)
+    call = _Call(op, deps, caller, arguments, key, transport, address)
     with log_context(operation=op.name, **mandate_of(arguments)):
-        reply = await _answered(op, deps, caller, arguments, key, transport, address, prepaid_cost)
+        reply = await _answered(call, prepaid_cost)
     code = str(reply.body["error"]) if reply.refused else None
     deps.watch.called(op.name, transport, code, (time.perf_counter_ns() - started) // 1_000)
     return reply
 
 
-async def _answered(
-    op: Operation,
-    deps: Deps,
-    caller: Caller,
-    arguments: Mapping[str, object],
-    key: str | None,
-    transport: Transport,
-    address: str | None,
-    prepaid_cost: int,
-) -> OperationResult:
+async def _answered(call: _Call, prepaid_cost: int) -> OperationResult:
+    op, deps, caller, address = call.op, call.deps, call.caller, call.address
     try:
-        charge_call(
-            deps,
-            caller,
-            address,
-            op,
-            deps.clock.now(),
-            prepaid_cost=prepaid_cost,
-            wallet=arguments.get("address"),
-        )
-        if op.is_relay:
-            caller = replace(caller, network_address=address)
-        if caller.from_cache:
-            reply = await _run_cached_credential(
-                op, deps, caller, arguments, key, transport, address
-            )
-        else:
-            reply = await _run(op, deps, caller, arguments, key, transport)
-        return truncate_result(op, arguments, reply) if transport == "mcp" else reply
+        wallet = call.arguments.get("address")
+        now = deps.clock.now()
+        charge_call(deps, caller, address, op, now, prepaid_cost=prepaid_cost, wallet=wallet)
+        reply = await (_run_cached_credential(call) if caller.from_cache else _run(call))
+        return truncate_result(op, call.arguments, reply) if call.transport == "mcp" else reply
     except Refused as refused:
         now = deps.clock.now()
         if refused.code != "rate_limited":
@@ -147,35 +137,27 @@ async def _answered(
         return refused_reply(refused, now, caller.role)
     except Unavailable as error:
         log.warning("operation %s: the database: %s", op.name, error.why)
-        return refused_reply(_unanswered(op, error, key), deps.clock.now(), caller.role)
+        return refused_reply(_unanswered(op, error, call.key), deps.clock.now(), caller.role)
     except Exception:
         log.exception("operation %s failed", op.name)
         return refused_reply(Refused(refusal("internal")), deps.clock.now(), caller.role)
 
 
-async def _run_cached_credential(
-    op: Operation,
-    deps: Deps,
-    caller: Caller,
-    arguments: Mapping[str, object],
-    key: str | None,
-    transport: Transport,
-    address: str | None,
-) -> OperationResult:
+async def _run_cached_credential(call: _Call) -> OperationResult:
     """Run for a cached caller. Where the cached credential was not confirmed, or not read, the
     stored credential decides: no caller is refused for another one's fault.
     """
     try:
-        return await _run(op, deps, caller, arguments, key, transport)
+        return await _run(call)
     except (Refused, StaleCredential) as error:
         try:
-            now = await refresh_credential(deps, caller)
+            now = await refresh_credential(call.deps, call.caller)
         except Refused:
-            charge_stranger(deps, address, cost=WRONG_CREDENTIAL)
+            charge_stranger(call.deps, call.address, cost=WRONG_CREDENTIAL)
             raise
-        if isinstance(error, Refused) and now == caller:
+        if isinstance(error, Refused) and now == call.caller:
             raise
-    return await _run(op, deps, now, arguments, key, transport)
+    return await _run(replace(call, caller=now))
 
 
 def _unanswered(op: Operation, error: Unavailable, key: str | None) -> Refused:
@@ -221,51 +203,37 @@ def refused_reply(refused: Refused, now: datetime, role: Role = "nobody") -> Ope
     return OperationResult(status, error_block.as_json(role), headers)
 
 
-async def _run(
-    op: Operation,
-    deps: Deps,
-    caller: Caller,
-    arguments: Mapping[str, object],
-    key: str | None,
-    transport: Transport,
-) -> OperationResult:
-    if transport == "mcp" and op.behind_door and not await door_is_open(deps):
+async def _run(call: _Call) -> OperationResult:
+    op, deps, caller, is_mcp = call.op, call.deps, call.caller, call.transport == "mcp"
+    if is_mcp and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
     check_role(op, caller)
     if op.count_call is not None:
         await op.count_call(deps, caller)
+    arguments = call.arguments
     check_size(arguments)
     verbatim = {n: arguments[n] for n in op.verbatim if n in arguments}
     arguments = normalize_text({n: v for n, v in arguments.items() if n not in verbatim}) | verbatim
     refuse_secrets(arguments)
-    request = validated(op, arguments, strict=transport != "http" or not op.from_query)
+    request = validated(op, arguments, strict=call.transport != "http" or not op.from_query)
     if not op.writes:
-        reply = await _perform(op, deps, caller, request, arguments, key, transport)
-        while (
-            transport == "mcp" and (less := smaller_page(op, request, arguments, reply)) is not None
-        ):
+        reply = await _perform(call, request, arguments)
+        while is_mcp and (less := smaller_page(op, request, arguments, reply)) is not None:
             request = less
-            reply = await _perform(op, deps, caller, request, arguments, key, transport)
+            reply = await _perform(call, request, arguments)
         return reply
     await admit(deps, op, caller)
     if op.effect is None and op.pass_through is None:
         # One transaction, which a store ends whatever becomes of its caller.
-        return await _perform(op, deps, caller, request, arguments, key, transport)
+        return await _perform(call, request, arguments)
     # A client that goes away must not leave a write half answered.
     with anyio.CancelScope(shield=True):
-        reply = await _perform(op, deps, caller, request, arguments, key, transport)
+        reply = await _perform(call, request, arguments)
     return reply
 
 
-async def _perform(
-    op: Operation,
-    deps: Deps,
-    caller: Caller,
-    request: Any,
-    arguments: Mapping[str, object],
-    key: str | None,
-    transport: Transport,
-) -> OperationResult:
+async def _perform(call: _Call, request: Any, arguments: Mapping[str, object]) -> OperationResult:
+    op, deps, caller, key = call.op, call.deps, call.caller, call.key
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
     if op.pass_through is not None:
@@ -277,11 +245,10 @@ async def _perform(
             op=op, effect=op.effect, deps=deps, caller=caller, request=request, key=idempotency_key
         )
         return await doing.reply()
-    now, full_deps = deps.clock.now(), deps
+    now = deps.clock.now()
     if op.gather is not None or not op.writes:
-        deps = await _with_prefetch(
-            deps, caller, _read_set(op, caller, request, idempotency_key, now)
-        )
+        read_set = _read_set(op, caller, request, idempotency_key, now)
+        deps = await _with_prefetch(deps, caller, read_set)
     facts, now = await _gather_facts(op, deps, caller, request, now)
     read_set = _read_set(op, caller, request, idempotency_key, now)
     handler = op.handler
@@ -296,13 +263,13 @@ async def _perform(
         if replay is not None:
             return replay
         ctx = request_context(
-            uow, deps, caller, now, request=request, facts=facts, transport=transport
+            uow, deps, caller, now, request=request, facts=facts, transport=call.transport
         )
         return store_result(uow, idempotency_key, to_result(op, handler(uow, ctx)))
 
-    return await (
-        written(full_deps, caller, work, read_set) if op.writes else deps.store.read(work)
-    )
+    if not op.writes:
+        return await deps.store.read(work)
+    return await written(call.deps, caller, work, read_set)
 
 
 async def _gather_facts(

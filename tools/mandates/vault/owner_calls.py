@@ -25,7 +25,7 @@ from tools.context.approval_keeping import close_pending
 from tools.context.ledger_rows import append_row
 from tools.context.snapshot_loader import (
     GatheredFacts,
-    chain_if_named_here,
+    chain_or_none,
     load_snapshot,
     require_chain,
 )
@@ -195,7 +195,7 @@ def withdraw_call(uow: UnitOfWork, ctx: CallContext) -> WithdrawOut:
 def stop(uow: UnitOfWork, ctx: CallContext) -> StopOut:
     """Stop in the record: no more calldata; the vault itself stops by the call in the answer."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
-    chain = chain_if_named_here(ctx, mandate)
+    chain = chain_or_none(ctx, mandate)
     if mandate.status is not Status.STOPPED:
         status = status_after(mandate, LifecycleAction.STOP)
         mandate = replace(mandate, status=status, stopped_at=ctx.now)
