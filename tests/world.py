@@ -149,6 +149,10 @@ class World:
         assert not reply.refused, reply.body
         return dict(reply.body)
 
+    async def error(self, name: str, caller: Caller = ANONYMOUS, /, **arguments: Any) -> str:
+        """The code with which an operation refuses."""
+        return str((await self.do(name, caller, **arguments)).body["error"])
+
     def wallet(self) -> LocalWallet:
         wallet = LocalWallet(self.evm.key(next(self._n)), self.evm.url)
         self.wallets.append(wallet)

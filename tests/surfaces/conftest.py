@@ -8,15 +8,14 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from aiohttp import ClientSession
 from mcp import Client, StdioServerParameters
-from mcp.client.sse import sse_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
+from domain.next_steps import Role
 from domain.settings import Config
 from http_shim import application
 from http_shim.application import about_itself, build
@@ -24,7 +23,9 @@ from http_shim.http_server import listen
 from http_shim.service_routes import DEPS, GAUGES
 from server.mcp_api.http_app import drain, mcp_app
 from server.mcp_api.server import build_server
-from tests.waiting import PATIENTLY, STUCK_S
+from storage.unit_of_work import UnitOfWork
+from tests.surfaces.small import WAYS, Served, by_key, connected
+from tests.waiting import PATIENTLY
 from tests.world import BY_NAME, CHAIN_ID, Evm, Mandated, World, a_world, working
 from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed
@@ -39,7 +40,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @dataclass
-class Service:
+class Service(Served):
     """A service on a port, its figures on another, with one working mandate and its agent's key."""
 
     base: str
@@ -69,6 +70,30 @@ async def running(url: str, evm: Evm, **settings: Any) -> AsyncIterator[Service]
             await drain(server)
             await runner.cleanup()
             await beside.cleanup()
+
+
+TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
+HEADERS: dict[Role, dict[str, str]] = {
+    "nobody": {},
+    "agent": {"X-Service-User-Key": KEY},
+    **{
+        role: {"Authorization": f"Bearer {token}"}
+        for role, token in (("owner", TOKEN), ("keeper", KEEPER), ("admin", ADMIN))
+    },
+}
+
+
+async def credentials(service: Service, at: datetime | None = None) -> None:
+    """Make `HEADERS` those of the mandate's owner and of the house."""
+    m, now = service.mandate, at or service.world.clock.now()
+    until = max(now, service.world.clock.now()) + timedelta(days=1)
+
+    def add(uow: UnitOfWork) -> None:
+        uow.identities.add_session(hashed(TOKEN), m.owner.user_id or "", now, until, until)
+        uow.identities.add_house_key("k_k", "keeper", hashed(KEEPER), now)
+        uow.identities.add_house_key("k_d", "admin", hashed(ADMIN), now)
+
+    await service.world.store.write(add)
 
 
 @pytest.fixture
@@ -116,9 +141,7 @@ class Door:
         left = dict(arguments)
         for part in op.path_names:
             path = path.replace("{" + part + "}", str(left.pop(part)))
-        headers = {"X-Service-User-Key": self.service.key} | (
-            {"Idempotency-Key": key} if key is not None else {}
-        )
+        headers = by_key(self.service.key) | ({"Idempotency-Key": key} if key is not None else {})
         query = {k: _query(v) for k, v in left.items()} if op.from_query else {}
         body = None if op.from_query else left
         async with self._http.request(
@@ -131,16 +154,8 @@ def _query(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-DOORS = [
-    "http",
-    "http-post",
-    "stdio-2026",
-    "stdio-2025",
-    "sse-2026",
-    "sse-2025",
-    "streamable-2026",
-    "streamable-2025",
-]
+STDIO = ["stdio-2026", "stdio-2025"]
+DOORS = ["http", "http-post", *STDIO, *WAYS]
 
 
 @asynccontextmanager
@@ -149,22 +164,15 @@ async def opened(name: str, service: Service) -> AsyncIterator[Door]:
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(ClientSession())
         client = None
-        if not name.startswith("http"):
-            kind, _, era = name.partition("-")
-            headers = {"X-Service-User-Key": service.key}
-            transport: Any
-            if kind == "stdio":
-                transport = StdioServerParameters(
-                    command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service)
-                )
-            elif kind == "sse":
-                transport = sse_client(service.base + "/sse", headers=headers, timeout=STUCK_S)
-            else:
-                inner = await stack.enter_async_context(create_mcp_http_client(headers=headers))
-                transport = streamable_http_client(service.base + "/mcp", http_client=inner)
-            client = await stack.enter_async_context(
-                Client(transport, mode="auto" if era == "2026" else "legacy")
+        if name in STDIO:
+            command = StdioServerParameters(
+                command=sys.executable, args=["-m", "server", "mcp"], env=stdio_env(service)
             )
+            mode = "auto" if name.endswith("2026") else "legacy"
+            client = await stack.enter_async_context(Client(command, mode=mode))
+        elif name in WAYS:
+            way = connected(name, service.base, by_key(service.key))
+            client = await stack.enter_async_context(way)
         yield Door(name, service, client, http)
 
 

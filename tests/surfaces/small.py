@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-from aiohttp import web
+from aiohttp import ClientSession, web
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -33,6 +34,7 @@ from tests.databases import PATIENT
 from tests.waiting import STUCK_S
 from tests.world import START, Clock
 from tools.context.credentials import hashed
+from tools.model.fields import Nothing
 from tools.model.operation import (
     Caller,
     Deps,
@@ -45,10 +47,74 @@ from tools.model.operation import (
 )
 
 ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
+JSON = {"Content-Type": "application/json"}
+ACCEPT = {"Accept": "application/json, text/event-stream"}
+# The greeting of the older protocol era, and what says of the newer one who calls.
+CLIENT = {"name": "t", "version": "1"}
+HELLO = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT},
+}  # fmt: skip
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+}
 
 
-class Nothing(RequestModel):
-    """No input."""
+def by_key(key: str | None) -> dict[str, str]:
+    return {"X-Service-User-Key": key} if key else {}
+
+
+def modern(method: str, **params: Any) -> dict[str, Any]:
+    """A message of the newer era, as a request to /mcp has it."""
+    headers = ACCEPT | {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    headers |= {"Mcp-Name": params["name"]} if "name" in params else {}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+    return {"headers": headers, "json": sent}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back over HTTP."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def told(self) -> tuple[int, str | None]:
+        """The status, and the code of the refusal."""
+        return self.status, self.body.get("error")
+
+
+class Served:
+    """Something that listens."""
+
+    base: str
+
+    async def ask(self, method: str, path: str, key: str | None = None, **sent: Any) -> Reply:
+        headers = by_key(key) | dict(sent.pop("headers", {}))
+        async with (
+            ClientSession() as http,
+            http.request(method, self.base + path, headers=headers, **sent) as r,
+        ):
+            is_stream = r.content_type == "text/event-stream"
+            return Reply(r.status, r.headers, "" if is_stream else await r.text())
+
+    async def get(self, path: str, key: str | None = None, **sent: Any) -> Reply:
+        return await self.ask("GET", path, key, **sent)
+
+    async def post(self, path: str, key: str | None = None, **sent: Any) -> Reply:
+        return await self.ask("POST", path, key, **sent)
+
+    async def statuses(self, times: int, path: str, key: str | None = None) -> list[int]:
+        return [(await self.get(path, key)).status for _ in range(times)]
 
 
 class Note(RequestModel):
@@ -129,7 +195,7 @@ def operations(gate: Gate) -> tuple[Operation, ...]:
 
 
 @dataclass
-class Small:
+class Small(Served):
     """The running service."""
 
     base: str
@@ -172,25 +238,16 @@ async def small(
     """Run it; `mcp` takes the place of our own application behind the bridge."""
     store = await open_store(url, patience or PATIENT)
     await _people(store)
-    deps = Deps(
-        store,
-        EvmChains([]),
-        Clock(),
-        SystemIds(),
-        Config(**config),
-        SiweSignIn(),
-        Switches(door=True),
-    )
-    gate = Gate()
+    system = Clock(), SystemIds(), Config(**config), SiweSignIn()
+    deps, gate = Deps(store, EvmChains([]), *system, Switches(door=True)), Gate()
     catalogue = (*operations(gate), *more)
     server, tools = build_server(deps, catalogue)
     # Not aiohttp's TestServer: that cancels a handler whose client has gone, which the service does not do.
     app = build(deps, catalogue, mcp=mcp or mcp_app(server, deps.config.base_url))
     runner = await listen(app, "127.0.0.1", 0)
+    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
     try:
-        yield Small(
-            f"http://127.0.0.1:{runner.addresses[0][1]}", deps, store, gate, server, tools, app
-        )
+        yield Small(base, deps, store, gate, server, tools, app)
     finally:
         await drain(server)
         await runner.cleanup()

@@ -21,24 +21,14 @@ from server.settings import Settings
 from storage.errors import Unavailable
 from tests.ports import free_port
 from tests.server.test_operating import serving
-from tests.surfaces.small import ALICE, small
+from tests.surfaces.small import ALICE, JSON, Served, modern, small
 from tests.surfaces.test_raw import HOST, said
 from tests.waiting import STUCK_S
 from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
-JSON = {"Content-Type": "application/json"}
-MODERN = JSON | {
-    "Accept": "application/json, text/event-stream",
-    "MCP-Protocol-Version": "2026-07-28",
-    "Mcp-Method": "tools/call",
-    "Mcp-Name": "who_am_i",
-}
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "stranger", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+WHO, NOTE = "/wallet/who", "/wallet/notes/n"
+HOP = {"X-Forwarded-For": "203.0.113.66"}
 TWICE = b'{"a": 1, "a": 2}'
 MALFORMED: tuple[dict[str, Any], ...] = (
     {"data": b"{", "headers": JSON},
@@ -92,90 +82,63 @@ async def test_a_long_path_is_refused_before_it_is_routed(
 
 
 async def test_a_path_as_long_as_may_be_is_routed(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        told = []
-        for path in (
-            "/" + "a" * (PATH_MAX - 1),
-            "/" + "a" * PATH_MAX,
-            "/a" * SEGMENTS_MAX,
-            "/a" * (SEGMENTS_MAX + 1),
-        ):
-            async with http.get(s.base + path) as r:
-                told.append(r.status)
-    assert told == [404, 414, 404, 414]
+    letters = ["/" + "a" * (PATH_MAX - 1), "/" + "a" * PATH_MAX]
+    paths = [*letters, "/a" * SEGMENTS_MAX, "/a" * (SEGMENTS_MAX + 1)]
+    async with small(sqlite_url) as s:
+        assert [(await s.get(path)).status for path in paths] == [404, 414, 404, 414]
 
 
-@pytest.mark.parametrize(
-    "path", ["/wallet/notes/n", "/mcp", "/messages/", "/app/session", "/nowhere"]
-)
+@pytest.mark.parametrize("path", [NOTE, "/mcp", "/messages/", "/app/session", "/nowhere"])
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd", "identity, gzip"])
 async def test_a_body_under_an_encoding_is_refused_and_never_unpacked(
     sqlite_url: str, path: str, encoding: str
 ) -> None:
     bomb = gzip.compress(b"0" * 10_000_000)
-    headers = JSON | {"Content-Encoding": encoding, "X-Service-User-Key": ALICE}
-    async with small(sqlite_url) as s, ClientSession() as http:
-        async with http.post(s.base + path, data=bomb, headers=headers) as r:
-            told = await r.json()
-            assert (r.status, told["error"]) == (415, "invalid_request")
-            assert r.headers["Connection"] == "close"
+    async with small(sqlite_url) as s:
+        headers = JSON | {"Content-Encoding": encoding}
+        reply = await s.post(path, ALICE, data=bomb, headers=headers)
+        assert (reply.told, reply.headers["Connection"]) == ((415, "invalid_request"), "close")
         headers |= {"Content-Encoding": "identity"}
-        async with http.post(s.base + "/wallet/notes/n", data=b"{}", headers=headers) as r:
-            assert r.status == 201
+        assert (await s.post(NOTE, ALICE, data=b"{}", headers=headers)).status == 201
 
 
 async def test_who_has_a_key_is_charged_for_what_is_no_operation_too(sqlite_url: str) -> None:
-    async with small(sqlite_url, rate_reads=4) as s, ClientSession() as http:
-        told = []
-        for path in ("/wallet/who", "/nowhere", "/openapi.json", "/wallet/who", "/nowhere"):
-            async with http.get(s.base + path, headers={"X-Service-User-Key": ALICE}) as r:
-                told.append(r.status)
+    async with small(sqlite_url, rate_reads=4) as s:
+        paths = (WHO, "/nowhere", "/openapi.json", WHO, "/nowhere")
+        told = [(await s.get(path, ALICE)).status for path in paths]
         ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-        async with http.post(
-            s.base + "/mcp", json=ping, headers={"X-Service-User-Key": ALICE}
-        ) as r:
-            told.append(r.status)
-    assert told == [200, 404, 200, 200, 429, 429]
+        assert told == [200, 404, 200, 200, 429]
+        assert (await s.post("/mcp", ALICE, json=ping)).status == 429
 
 
 async def test_figures_are_not_told_on_the_public_port(sqlite_url: str) -> None:
     port = free_port()
-    settings = Settings(database_url=sqlite_url, metrics_port=port)
-    async with serving(settings) as base, ClientSession() as http:
-        async with http.get(base + "/metrics") as r:
-            assert r.status == 404
-        async with http.get(f"http://127.0.0.1:{port}/metrics") as r:
-            assert "wallet_requests_total" in await r.text()
-        async with http.get(f"http://127.0.0.1:{port}/readyz") as r:
-            assert r.status == 200
-        async with http.get(f"http://127.0.0.1:{port}/openapi.json") as r:
-            assert r.status == 404
+    async with serving(Settings(database_url=sqlite_url, metrics_port=port)) as base:
+        public, own = Served(), Served()
+        public.base, own.base = base, f"http://127.0.0.1:{port}"
+        assert (await public.get("/metrics")).status == 404
+        assert "wallet_requests_total" in (await own.get("/metrics")).text
+        assert (await own.get("/readyz")).status == 200
+        assert (await own.get("/openapi.json")).status == 404
 
 
+UNVOUCHED = (
+    "127.0.0.1 sends X-Forwarded-For and is no trusted proxy: all that come through it count "
+    "as one caller; if it is yours, set WALLET_TRUSTED_PROXIES=127.0.0.1"
+)
+
+
+@pytest.mark.parametrize(("trusted", "count"), [("", 3), ("127.0.0.1", 0)])
 async def test_a_proxy_that_is_not_trusted_is_counted_said_once_and_found(
-    sqlite_url: str, caplog: pytest.LogCaptureFixture
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, trusted: str, count: int
 ) -> None:
-    hop = {"X-Forwarded-For": "203.0.113.66"}
-    async with small(sqlite_url) as s, ClientSession() as http:
-        for path in ("/wallet/who", "/nowhere", "/openapi.json"):
-            async with http.get(s.base + path, headers=hop) as r:
-                await r.read()
-        async with http.get(s.base + "/wallet/who") as r:
-            await r.read()
-        assert s.app[FRONT].gauges() == {"wallet_forwarded_untrusted_total": 3}
+    async with small(sqlite_url, trusted_proxies=trusted) as s:
+        for path in (WHO, "/nowhere", "/openapi.json"):
+            await s.get(path, headers=HOP)
+        await s.get(WHO)
+        assert s.app[FRONT].gauges() == {"wallet_forwarded_untrusted_total": count}
     said = [r.getMessage() for r in caplog.records if "WALLET_TRUSTED_PROXIES" in r.getMessage()]
-    assert said == [
-        "127.0.0.1 sends X-Forwarded-For and is no trusted proxy: all that come through it count "
-        "as one caller; if it is yours, set WALLET_TRUSTED_PROXIES=127.0.0.1"
-    ]
-
-
-async def test_a_proxy_that_is_trusted_is_not_counted(sqlite_url: str) -> None:
-    hop = {"X-Forwarded-For": "203.0.113.66"}
-    async with small(sqlite_url, trusted_proxies="127.0.0.1") as s, ClientSession() as http:
-        async with http.get(s.base + "/wallet/who", headers=hop) as r:
-            await r.read()
-        assert s.app[FRONT].gauges() == {"wallet_forwarded_untrusted_total": 0}
+    assert said == ([UNVOUCHED] if count else [])
 
 
 @pytest.mark.parametrize(
@@ -194,46 +157,40 @@ async def test_a_stranger_with_too_many_requests_waits_for_the_refusal_and_an_ag
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(application, "STRANGER_PAUSE_S", 0.6)
-    async with small(sqlite_url, rate_anonymous=1, rate_reads=1) as s, ClientSession() as http:
-        for headers in ({}, {"X-Service-User-Key": ALICE}):
-            async with http.get(s.base + "/wallet/who", headers=headers) as r:
-                assert r.status == 200
+    async with small(sqlite_url, rate_anonymous=1, rate_reads=1) as s:
+        assert await s.statuses(1, WHO) == await s.statuses(1, WHO, ALICE) == [200]
         with pytest.raises(TimeoutError):
-            await http.get(s.base + "/wallet/who", timeout=ClientTimeout(0.3))
-        async with http.get(s.base + "/wallet/who", headers={"X-Service-User-Key": ALICE}) as r:
-            assert r.status == 429
+            await s.get(WHO, timeout=ClientTimeout(0.3))
+        assert await s.statuses(1, WHO, ALICE) == [429]
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.name == "wallet.http"]
 
 
 async def test_what_strangers_are_refused_fills_no_log(
     sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with small(sqlite_url, rate_anonymous=20) as s, ClientSession() as http:
-        for _ in range(100):
-            async with http.get(s.base + "/nowhere") as r:
-                await r.read()
-        async with http.get(s.base + "/nowhere", headers={"X-Service-User-Key": ALICE}) as r:
-            assert r.status == 404
-    told = [r.getMessage() for r in caplog.records if r.name == "wallet.http"]
-    assert len(told) == 2
-    assert "1 refusals of strangers" in told[0]
-    assert "GET other 404" in told[1]
+    async with small(sqlite_url, rate_anonymous=20) as s:
+        await s.statuses(100, "/nowhere")
+        assert await s.statuses(1, "/nowhere", ALICE) == [404]
+    refusals, mine = lines(caplog)
+    assert "1 refusals of strangers" in refusals
+    assert "GET other 404" in mine
 
 
 async def test_probes_that_fail_fill_no_log(
     sqlite_url: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with small(sqlite_url) as s, ClientSession() as http:
+    async with small(sqlite_url) as s:
         monkeypatch.setattr(s.deps.store, "write", _takes_no_write)
         monkeypatch.setattr(readiness, "KEPT_S", 0.0)
-        for _ in range(20):
-            async with http.get(s.base + "/readyz") as r:
-                assert r.status == 503
-    told = [r.getMessage() for r in caplog.records if r.name == "wallet.http"]
-    assert len(told) == 2
-    assert "takes no write" in told[0]
-    assert "the last answered 503" in told[1]
+        assert set(await s.statuses(20, "/readyz")) == {503}
+    fault, probes = lines(caplog)
+    assert "takes no write" in fault
+    assert "the last answered 503" in probes
 
 
 async def _takes_no_write(*_: object) -> None:
@@ -244,16 +201,11 @@ async def test_one_call_too_many_that_a_tool_refuses_is_no_line_each_time(
     sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    params = {"name": "who_am_i", "arguments": {}, "_meta": META}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    sent: dict[str, Any] = {"json": call, "headers": MODERN}
-    async with small(sqlite_url, rate_anonymous=1) as s, ClientSession() as http:
-        told = []
-        for _ in range(20):
-            async with http.post(s.base + "/mcp", **sent) as r:
-                told.append((r.status, "rate_limited" in await r.text()))
-    assert told[-1] == (200, True)
-    assert len([r for r in caplog.records if r.name == "wallet.http"]) <= 2
+    call = modern("tools/call", name="who_am_i", arguments={})
+    async with small(sqlite_url, rate_anonymous=1) as s:
+        told = [await s.post("/mcp", **call) for _ in range(20)]
+    assert (told[-1].status, "rate_limited" in told[-1].text) == (200, True)
+    assert len(lines(caplog)) <= 2
 
 
 @pytest.mark.parametrize(
@@ -263,9 +215,8 @@ async def test_another_site_at_a_stream_is_refused_and_no_fault(
     sqlite_url: str, caplog: pytest.LogCaptureFixture, headers: dict[str, str]
 ) -> None:
     caplog.set_level(logging.INFO)
-    async with small(sqlite_url) as s, ClientSession() as http:
-        r = await http.get(s.base + "/sse", headers=headers)
-        assert r.status in (403, 421)
+    async with small(sqlite_url) as s:
+        assert (await s.get("/sse", headers=headers)).status in (403, 421)
     # Nor is it a line each time: who can write one as often as he likes fills the log.
     assert [r for r in caplog.records if r.levelno >= logging.WARNING or r.exc_info] == []
 
@@ -281,13 +232,8 @@ async def test_a_long_body_is_charged_by_its_size_and_read_beside_the_loop(
 
     monkeypatch.setattr("http_shim.application.parsed", noting)
     body = b"{%s}" % b",".join(b'"n%d": 1' % n for n in range(12_000))
-    mine = JSON | {"X-Service-User-Key": ALICE}
-    async with small(sqlite_url, rate_reads=100) as s, ClientSession() as http:
-        told = []
-        for _ in range(8):
-            async with http.post(s.base + "/wallet/notes/n", data=body, headers=mine) as r:
-                told.append(r.status)
-    assert told[0] == 400
-    assert told[-1] == 429
+    async with small(sqlite_url, rate_reads=100) as s:
+        told = [(await s.post(NOTE, ALICE, data=body, headers=JSON)).status for _ in range(8)]
+    assert (told[0], told[-1]) == (400, 429)
     assert len(body) // BODY_UNIT > 10
     assert threading.main_thread().name not in threads

@@ -12,15 +12,12 @@ from aiohttp import ClientPayloadError, ClientSession, ClientTimeout, web
 
 from http_shim.application import build
 from http_shim.json_body import MAX_BODY
-from tests.surfaces.small import Small, small
+from tests.surfaces.small import small
 from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
-START: dict[str, Any] = {
-    "type": "http.response.start",
-    "status": 200,
-    "headers": [(b"content-type", b"text/plain")],
-}
+TEXT = [(b"content-type", b"text/plain")]
+START: dict[str, Any] = {"type": "http.response.start", "status": 200, "headers": TEXT}
 
 
 class App:
@@ -85,14 +82,10 @@ async def repeats(app: App, receive: Any, send: Any) -> None:
 
 @pytest.mark.parametrize("behave", [fails_at_once, says_nothing])
 async def test_no_answer_is_a_refusal_block_without_internals(sqlite_url: str, behave: Any) -> None:
-    async with (
-        small(sqlite_url, mcp=App(behave)) as s,
-        ClientSession() as http,
-        http.post(s.base + "/mcp") as r,
-    ):
-        told = await r.text()
-        assert (r.status, (await r.json())["error"]) == (500, "internal")
-        assert "secret" not in told
+    async with small(sqlite_url, mcp=App(behave)) as s:
+        reply = await s.post("/mcp")
+        assert reply.told == (500, "internal")
+        assert "secret" not in reply.text
 
 
 @pytest.mark.parametrize("behave", [fails_in_the_middle, stops_in_the_middle])
@@ -135,11 +128,10 @@ async def test_a_slow_reader_slows_the_application_down(sqlite_url: str) -> None
 
 
 async def test_a_body_arrives_whole_and_too_large_a_one_is_refused(sqlite_url: str) -> None:
-    async with small(sqlite_url, mcp=App(repeats)) as s, ClientSession() as http:
-        async with http.post(s.base + "/mcp", data=b"y" * MAX_BODY) as r:
-            assert await r.read() == b"y" * MAX_BODY
-        async with http.post(s.base + "/mcp", data=BytesIO(b"y" * (MAX_BODY + 1))) as r:
-            assert (r.status, (await r.json())["error"]) == (413, "body_too_large")
+    async with small(sqlite_url, mcp=App(repeats)) as s:
+        assert (await s.post("/mcp", data=b"y" * MAX_BODY)).text == "y" * MAX_BODY
+        long = BytesIO(b"y" * (MAX_BODY + 1))
+        assert (await s.post("/mcp", data=long)).told == (413, "body_too_large")
 
 
 async def test_an_application_that_does_not_start_stops_the_service(sqlite_url: str) -> None:
@@ -157,11 +149,11 @@ async def test_an_application_that_does_not_start_stops_the_service(sqlite_url: 
 
 
 async def test_a_stream_has_the_headers_of_every_answer(sqlite_url: str) -> None:
-    async def one(s: Small, http: ClientSession) -> None:
-        async with http.get(s.base + "/sse", headers={"X-Request-Id": "mine"}) as r:
-            assert r.headers["X-Request-Id"] == "mine"
-            assert r.headers["X-Content-Type-Options"] == "nosniff"
-            assert "aiohttp" not in r.headers["Server"]
-
-    async with small(sqlite_url, mcp=App(listens)) as s, ClientSession() as http:
-        await one(s, http)
+    async with (
+        small(sqlite_url, mcp=App(listens)) as s,
+        ClientSession() as http,
+        http.get(s.base + "/sse", headers={"X-Request-Id": "mine"}) as r,
+    ):
+        assert r.headers["X-Request-Id"] == "mine"
+        assert r.headers["X-Content-Type-Options"] == "nosniff"
+        assert "aiohttp" not in r.headers["Server"]

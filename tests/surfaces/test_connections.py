@@ -20,7 +20,7 @@ from http_shim import connections
 from http_shim.seldom import SAID_EVERY_S
 from server.runtime.open_files import _Short
 from tests.ports import free_port
-from tests.surfaces.small import ALICE, Small, small
+from tests.surfaces.small import ALICE, small
 from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
@@ -59,24 +59,17 @@ async def test_of_too_many_idle_connections_of_an_address_the_oldest_go(sqlite_u
         with ExitStack() as stack:
             idle = opened(stack, s.base, 10)
             await until(lambda: [is_closed(one) for one in idle] == [True] * 6 + [False] * 4)
-            async with ClientSession() as http, http.get(s.base + "/wallet/who") as r:
-                assert r.status == 200
-
-
-async def kept(s: Small, http: ClientSession) -> int:
-    headers = {"X-Service-User-Key": ALICE}
-    async with http.post(s.base + "/wallet/slow/n", json={}, headers=headers) as r:
-        return r.status
+            assert await s.statuses(1, "/wallet/who") == [200]
 
 
 async def test_who_is_being_answered_does_not_give_way(sqlite_url: str) -> None:
     told: list[int] = []
-    async with small(sqlite_url, connections_per_address=2) as s, ClientSession() as http:
+    async with small(sqlite_url, connections_per_address=2) as s:
         with ExitStack() as stack:
             async with anyio.create_task_group() as group:
 
                 async def ask() -> None:
-                    told.append(await kept(s, http))
+                    told.append((await s.post("/wallet/slow/n", ALICE, json={})).status)
 
                 group.start_soon(ask)
                 with anyio.fail_after(STUCK_S):
@@ -124,8 +117,7 @@ async def test_who_does_not_read_its_answers_gives_way_as_who_asks_nothing(
                 while not all(map(is_reset, silent)):
                     opened(stack, s.base, 1)
                     await anyio.sleep(0.05)
-            async with ClientSession() as http, http.get(s.base + "/wallet/who") as r:
-                assert r.status == 200
+            assert await s.statuses(1, "/wallet/who") == [200]
 
 
 async def test_an_answer_that_nobody_reads_is_dropped(

@@ -18,49 +18,32 @@ async def test_an_agent_acts_reports_and_is_refused_the_same_way_everywhere(door
     market, world = m.world.evm.market, m.world
     status, me = await door.call("agents_me")
     assert (status, me["agent_id"]) == (200, m.agent.user_id)
-    status, told = await door.call(
-        "mandate_execute_call",
-        public_id=m.id,
-        target=market,
-        data=world.deposit_data(m.vault, "10"),
-        approve_amount="10",
-    )
+
+    async def deposit(amount: str) -> tuple[int, dict[str, Any]]:
+        data = world.deposit_data(m.vault, amount)
+        call = {"target": market, "data": data, "approve_amount": amount}
+        return await door.call("mandate_execute_call", public_id=m.id, **call)
+
+    async def buy(amount: str, **more: Any) -> tuple[int, dict[str, Any]]:
+        report = {"public_id": m.id, "kind": "buy", "amount_usdc": amount}
+        return await door.call("mandate_report_event", **report, **more)
+
+    status, told = await deposit("10")
     assert (status, told["to"], told["from"]) == (200, m.vault, m.agent_wallet.address)
-    status, block = await door.call(
-        "mandate_execute_call",
-        public_id=m.id,
-        target=market,
-        data=world.deposit_data(m.vault, "101"),
-        approve_amount="101",
-    )
+    status, block = await deposit("101")
     assert (status, block["error"], block["who_fixes"]) == (409, "over_per_tx_cap", "agent")
     assert block["remaining"]["value"] == "100.000000"
-    status, first = await door.call(
-        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one"
-    )
-    again = await door.call(
-        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="10", key="one"
-    )
-    assert (status, again) == (201, (201, first))
-    status, flagged = await door.call(
-        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="101", key="two"
-    )
+    first, again = [await buy("10", key="one") for _ in range(2)]
+    assert (first[0], again) == (201, first)
+    status, flagged = await buy("101", key="two")
     assert (status, flagged["violation"]) == (202, True)
     assert "over_per_tx_cap" in flagged["event"]["payload"]["violation"]["codes"]
     status, block = await door.call("mandate_get", public_id="m_zzzzzzzzzz")
     assert (status, block["error"]) == (404, "not_found")
-    status, block = await door.call(
-        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1.0000001"
-    )
-    assert (status, block["error"]) == (400, "invalid_number")
-    for written in ("1.", ".5", " 1 ", "1.0000000", "+1", "01"):
-        status, block = await door.call(
-            "mandate_report_event", public_id=m.id, kind="buy", amount_usdc=written
-        )
+    for written in ("1.0000001", "1.", ".5", " 1 ", "1.0000000", "+1", "01"):
+        status, block = await buy(written)
         assert (status, block["error"]) == (400, "invalid_number"), written
-    status, block = await door.call(
-        "mandate_report_event", public_id=m.id, kind="buy", amount_usdc="1", surprise=1
-    )
+    status, block = await buy("1", surprise=1)
     assert (status, block["error"]) == (400, "invalid_request")
 
 
@@ -72,22 +55,15 @@ READS: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-async def test_every_read_is_equal_over_mcp_and_http(service: Service) -> None:
+async def test_every_read_is_equal_over_mcp_and_http_and_fits_its_schema(service: Service) -> None:
     names = {"M": service.mandate.id, "A": service.mandate.agent.user_id}
     async with opened("http", service) as http, opened("streamable-2026", service) as mcp:
+        assert mcp.client is not None
+        tools = {t.name: t for t in (await mcp.client.list_tools()).tools}
         for name, raw in READS:
             arguments = {k: names.get(v, v) if isinstance(v, str) else v for k, v in raw.items()}
             assert await http.call(name, **arguments) == await mcp.call(name, **arguments), name
-
-
-async def test_answers_fit_the_published_schemas(service: Service) -> None:
-    async with opened("streamable-2026", service) as door:
-        assert door.client is not None
-        tools = {t.name: t for t in (await door.client.list_tools()).tools}
-        names = {"M": service.mandate.id, "A": service.mandate.agent.user_id}
-        for name, raw in READS:
-            arguments = {k: names.get(v, v) if isinstance(v, str) else v for k, v in raw.items()}
-            result = await door.client.call_tool(name, arguments)
+            result = await mcp.client.call_tool(name, arguments)
             assert tools[name].output_schema is not None
             jsonschema.validate(result.structured_content, tools[name].output_schema)
 

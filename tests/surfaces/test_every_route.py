@@ -6,85 +6,67 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 
+from domain.next_steps import Role
 from domain.refusals import Refused
 from http_shim.openapi import document
 from tests.examples import example, least
-from tests.surfaces.conftest import KEY, Service
+from tests.surfaces.conftest import HEADERS, Service, credentials
 from tools.catalogue import OPERATIONS
-from tools.context.credentials import hashed
 from tools.dispatch.run import run, validated
 from tools.model.json_schema import takes_schema
 from tools.model.operation import Caller, Operation
 
 pytestmark = pytest.mark.anyio
-TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
-HEADERS: Mapping[str, Mapping[str, str]] = {
-    "open": {},
-    "owner": {"Authorization": f"Bearer {TOKEN}"},
-    "agent": {"X-Service-User-Key": KEY},
-    "owner_or_agent": {"X-Service-User-Key": KEY},
-    "keeper": {"Authorization": f"Bearer {KEEPER}"},
-    "admin": {"Authorization": f"Bearer {ADMIN}"},
-}
 # One of three inputs is needed, which OpenAPI has no word for.
 ONE_OF = {"mandate_reconcile": {"tx_hash"}}
 ROUTES = [op for op in OPERATIONS if op.route is not None]
 
 
-async def credentials(service: Service) -> None:
-    m, now = service.mandate, service.world.clock.now()
-    until = now + timedelta(days=1)
-
-    def add(uow: Any) -> None:
-        uow.identities.add_session(hashed(TOKEN), m.owner.user_id, now, until, until)
-        uow.identities.add_house_key("k_k", "keeper", hashed(KEEPER), now)
-        uow.identities.add_house_key("k_d", "admin", hashed(ADMIN), now)
-
-    await service.world.store.write(add)
-
-
 async def test_every_route_takes_the_example_of_its_own_document(service: Service) -> None:
     await credentials(service)
     told = document(OPERATIONS, base_url=service.base)
-    answers: dict[str, tuple[int, str]] = {}
-    async with ClientSession() as http:
-        # What ends the session or takes a key away comes last.
-        for op in sorted(ROUTES, key=lambda op: op.name == "auth_session_end"):
-            assert op.route is not None
-            method, path = op.route
-            described = told["paths"][path][method.lower()]
-            for p in described["parameters"]:
-                if p["in"] == "path":
-                    path = path.replace("{" + p["name"] + "}", str(example(p["schema"])))
-            query = {
-                p["name"]: str(example(p["schema"]))
-                for p in described["parameters"]
-                if p["in"] == "query" and (p["required"] or p["name"] in ONE_OF.get(op.name, ()))
-            }
-            wanted = described.get("requestBody", {}).get("content", {}).get("application/json")
-            schema = wanted["schema"] if wanted else {}
-            body = {n: example(schema["properties"][n]) for n in schema.get("required", ())}
-            async with http.request(
-                method, service.base + path, params=query, json=body or None, headers=HEADERS[op.auth]
-            ) as r:  # fmt: skip
-                answer = await r.json()
-                answers[op.name] = (r.status, answer.get("error", ""))
+    answers: dict[str, tuple[int, str | None]] = {}
+    # What ends the session or takes a key away comes last.
+    for op in sorted(ROUTES, key=lambda op: op.name == "auth_session_end"):
+        assert op.route is not None
+        method, path = op.route
+        described = told["paths"][path][method.lower()]
+        needed = [
+            p
+            for p in described["parameters"]
+            if p["required"] or p["name"] in ONE_OF.get(op.name, ())
+        ]
+        given = {
+            place: {p["name"]: str(example(p["schema"])) for p in needed if p["in"] == place}
+            for place in ("path", "query")
+        }
+        for name, value in given["path"].items():
+            path = path.replace("{" + name + "}", value)
+        wanted = described.get("requestBody", {}).get("content", {}).get("application/json")
+        schema = wanted["schema"] if wanted else {}
+        body = {n: example(schema["properties"][n]) for n in schema.get("required", ())}
+        role: Role = "nobody" if op.auth == "open" else "agent" if "agent" in op.auth else op.auth  # type: ignore[assignment]
+        headers = HEADERS[role]
+        reply = await service.ask(
+            method, path, params=given["query"], json=body or None, headers=headers
+        )
+        answers[op.name] = reply.told
     wrong = {n: a for n, a in answers.items() if a[1] in ("invalid_request", "unauthenticated", "forbidden", "internal")}  # fmt: skip
     assert wrong == {}
 
 
 async def test_text_of_a_path_that_is_no_number_is_refused(service: Service) -> None:
     body = {"jsonrpc": "2.0", "method": "pm_getPaymasterStubData", "params": [{}, "0x", "0x1"]}
-    async with ClientSession() as http:
-        for path, error in (("84532", "not_configured"), ("x", "invalid_request"), ("-1", "invalid_request"), ("1.5", "invalid_request")):  # fmt: skip
-            async with http.post(f"{service.base}/wallet/paymaster/{path}", json=body) as r:
-                assert (await r.json())["error"] == error, path
+    told = {
+        path: (await service.post(f"/wallet/paymaster/{path}", json=body)).body["error"]
+        for path in ("84532", "x", "-1", "1.5")
+    }
+    assert told.pop("84532") == "not_configured"
+    assert set(told.values()) == {"invalid_request"}, told
 
 
 def texts(schema: Mapping[str, Any]) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import anyio
 import pytest
-from aiohttp import ClientSession
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -20,7 +19,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from http_shim.json_body import as_written, message
 from tests.surfaces.conftest import Service, stdio_env
-from tests.surfaces.test_host import HELLO, READY, Spoken
+from tests.surfaces.small import HELLO, JSON, READY, by_key
+from tests.surfaces.test_host import Spoken
 from tests.waiting import STUCK_S
 from tests.world import BY_NAME
 from tools.dispatch.idempotency import request_hash
@@ -56,17 +56,12 @@ def _filled(text: bytes, number: str) -> bytes:
 
 @asynccontextmanager
 async def _over_http(service: Service) -> AsyncIterator[Asks]:
-    async with ClientSession(headers={"X-Service-User-Key": service.key}) as http:
+    async def ask(number: str) -> dict[str, Any]:
+        body = f'{{"budget_usdc": {number}}}'
+        reply = await service.post("/wallet/mandates/propose", service.key, data=body, headers=JSON)
+        return dict(reply.body)
 
-        async def ask(number: str) -> dict[str, Any]:
-            body = f'{{"budget_usdc": {number}}}'
-            sent = {"Content-Type": "application/json"}
-            url = service.base + "/wallet/mandates/propose"
-            async with http.post(url, data=body, headers=sent) as r:
-                told: dict[str, Any] = await r.json()
-                return told
-
-        yield ask
+    yield ask
 
 
 @asynccontextmanager
@@ -86,7 +81,7 @@ async def _over_mcp(kind: str, era: str, service: Service) -> AsyncIterator[Asks
         way.handle_async_request = filled
         return client
 
-    headers = {"X-Service-User-Key": service.key}
+    headers = by_key(service.key)
     async with AsyncExitStack() as stack:
         if kind == "sse":
             transport: Any = sse_client(
@@ -159,15 +154,11 @@ async def test_a_number_is_judged_as_it_is_written(service: Service, door: str) 
 
 
 async def test_an_amount_inside_a_payload_is_judged_as_it_is_written(service: Service) -> None:
-    url = f"{service.base}/wallet/mandates/{service.mandate.id}/events"
-    sent = {"Content-Type": "application/json", "X-Service-User-Key": service.key}
-    found = []
-    async with ClientSession(headers=sent) as http:
-        for mark in ("999999999999.999999", "12345678901.1234567", "true", "[]"):
-            body = f'{{"kind": "note", "payload": {{"mark": {mark}, "preview": 1.0000000}}}}'
-            async with http.post(url, data=body) as r:
-                told = await r.json()
-                found.append(told.get("error") or told["event"]["payload"])
+    path, found = f"/wallet/mandates/{service.mandate.id}/events", []
+    for mark in ("999999999999.999999", "12345678901.1234567", "true", "[]"):
+        body = f'{{"kind": "note", "payload": {{"mark": {mark}, "preview": 1.0000000}}}}'
+        told = (await service.post(path, service.key, data=body, headers=JSON)).body
+        found.append(told.get("error") or told["event"]["payload"])
     assert found == [
         {"mark": "999999999999.999999", "preview": 1.0},
         "invalid_number",

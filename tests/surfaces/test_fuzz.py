@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 import anyio
 import pytest
 
-from tests.surfaces.conftest import Service
+from domain.next_steps import Role
+from tests.surfaces.conftest import HEADERS, Service, credentials
 from tools.catalogue import OPERATIONS
-from tools.context.credentials import hashed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -27,26 +28,14 @@ FEW = ("nobody", "keeper", "admin")
 WHOLE = "FUZZ_EXAMPLES" in os.environ
 PHASES = ("examples,coverage,fuzzing", "examples,fuzzing")
 HANGS_S = 1_800  # of a request's own time-out Schemathesis tells; this is for the command itself
-TOKEN, KEEPER, ADMIN = "ws_" + "s" * 43, "kk_" + "s" * 43, "dk_" + "s" * 43
 
 
-@pytest.mark.parametrize("who", ["nobody", "agent", "owner", "keeper", "admin"])
+@pytest.mark.parametrize("who", get_args(Role))
 async def test_no_request_of_anybody_finds_a_500_or_an_undocumented_answer(
-    service: Service, tmp_path: Path, who: str
+    service: Service, tmp_path: Path, who: Role
 ) -> None:
-    at, m = datetime.now(UTC), service.mandate
-    until = max(at, service.world.clock.now()) + timedelta(days=1)
-
-    def people(uow) -> None:  # type: ignore[no-untyped-def]
-        uow.identities.add_session(hashed(TOKEN), m.owner.user_id, at, until, until)
-        uow.identities.add_house_key("k_k", "keeper", hashed(KEEPER), at)
-        uow.identities.add_house_key("k_d", "admin", hashed(ADMIN), at)
-
-    await service.world.store.write(people)
-    headers = {
-        "nobody": [], "agent": ["-H", f"X-Service-User-Key: {service.key}"], "owner": ["-H", f"Authorization: Bearer {TOKEN}"],
-        "keeper": ["-H", f"Authorization: Bearer {KEEPER}"], "admin": ["-H", f"Authorization: Bearer {ADMIN}"],
-    }[who]  # fmt: skip
+    await credentials(service, datetime.now(UTC))
+    headers = [part for n, v in HEADERS[who].items() for part in ("-H", f"{n}: {v}")]
     command = [
         Path(sys.executable).parent / "schemathesis", "run", service.base + "/openapi.json", "--checks", CHECKS, "--seed", "1",
         "-n", os.environ.get("FUZZ_EXAMPLES", "2"), "--phases", PHASES[not WHOLE and who in FEW], "--suppress-health-check", "all", "--warnings", "off", "--no-color", *headers,

@@ -20,15 +20,10 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from http_shim.json_body import MAX_BODY
 from server.mcp_api import stdin_reader
 from server.mcp_api.stdin_reader import answer_to, id_and_method, read_line
-from tests.surfaces.small import ALICE, Small, small
+from tests.surfaces.small import ALICE, HELLO, READY, Small, small
 from tests.waiting import PATIENTLY, STUCK_S
 
 pytestmark = pytest.mark.anyio
-HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}  # fmt: skip
-READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
 class Spoken:

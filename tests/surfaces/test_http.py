@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 import pytest
 import yaml
-from aiohttp import ClientSession
 from eth_utils import keccak
 from openapi_spec_validator import validate
 
@@ -18,8 +17,7 @@ from domain.reads.notices import NOTICE_KINDS
 from domain.refusals import REFUSALS
 from http_shim.openapi import as_text
 from tests.surfaces.conftest import Service
-from tools.catalogue import OPERATIONS
-from tools.model.json_schema import tool_input
+from tests.surfaces.small import JSON, Served
 from tools.model.serialization import wire
 
 pytestmark = pytest.mark.anyio
@@ -49,131 +47,89 @@ BODIES = [
 async def test_a_malformed_body_is_a_refusal_block(
     service: Service, body: bytes, status: int, code: str
 ) -> None:
-    headers = {"content-type": "application/json"}
-    async with (
-        ClientSession() as http,
-        http.post(service.base + "/wallet/mandates/draft", data=body, headers=headers) as r,
-    ):
-        told = await r.json()
-        assert (r.status, told["error"]) == (status, code)
-        assert set(told) >= BLOCK
+    told = await service.post("/wallet/mandates/draft", data=body, headers=JSON)
+    assert told.told == (status, code)
+    assert set(told.body) >= BLOCK
 
 
 async def test_unknown_routes_and_methods_carry_the_block_too(service: Service) -> None:
-    async with ClientSession() as http:
-        async with http.get(service.base + "/wallet/nowhere") as r:
-            assert (r.status, (await r.json())["error"]) == (404, "not_found")
-        async with http.delete(service.base + "/wallet/mandates") as r:
-            assert (r.status, (await r.json())["error"]) == (405, "method_not_allowed")
-            assert set(r.headers["Allow"].split(",")) >= {"GET", "POST"}
+    assert (await service.get("/wallet/nowhere")).told == (404, "not_found")
+    wrong = await service.ask("DELETE", "/wallet/mandates")
+    assert wrong.told == (405, "method_not_allowed")
+    assert set(wrong.headers["Allow"].split(",")) >= {"GET", "POST"}
 
 
 async def test_every_answer_has_a_request_id(service: Service) -> None:
-    async with ClientSession() as http:
-        async with http.get(
-            service.base + "/wallet/markets", headers={"X-Request-Id": "my-id.1"}
-        ) as r:
-            assert r.headers["X-Request-Id"] == "my-id.1"
-        async with http.get(
-            service.base + "/wallet/markets", headers={"X-Request-Id": "no spaces!"}
-        ) as r:
-            assert r.headers["X-Request-Id"].startswith("r_")
+    for mine, expected in (("my-id.1", r"my-id\.1"), ("no spaces!", r"r_\w+")):
+        told = await service.get("/wallet/markets", headers={"X-Request-Id": mine})
+        assert re.fullmatch(expected, told.headers["X-Request-Id"])
 
 
 async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service: Service) -> None:
-    async with ClientSession() as http:
-        async with http.get(service.base + "/wallet/door") as r:
-            told = await r.json()
-            assert (r.status, r.headers["X-Wallet-Door"]) == (402, "mandate")
-            assert {k["error"] for k in told["refusals"]} == set(REFUSALS)
-            assert {"mandate_schema", "start", "rate_limits", "client_config"} <= set(told)
-        async with http.get(service.base + "/wallet/skill.md") as r:
-            text = await r.text()
-            assert text.startswith("---\nname: delegated-spending-wallet\n")
-            about = yaml.safe_load(text.split("---\n")[1])
-            assert (about["name"], about["description"]) == (
-                "delegated-spending-wallet",
-                told["about"],
-            )
-            assert len(text) < 9_000
-            assert f"{service.world.deps.config.base_url}/wallet/refusals.md" in text
-            assert len(set(re.findall(r"^- `(\w+)`:", text, re.MULTILINE)) & set(REFUSALS)) == 10
-        async with http.get(service.base + "/wallet/refusals.md") as r:
-            page = await r.text()
-            assert all(f"## `{code}`" in page for code in REFUSALS)
-        async with http.get(service.base + "/wallet/mcp-tools") as r:
-            names = [t["name"] for t in (await r.json())["tools"]]
-            assert all(f"`{n}`" in text for n in names)
-            assert len(names) <= 30
-        async with http.get(service.base + "/wallet/mcp-tools?names=agents_me,nothing") as r:
-            refused = await r.json()
-            assert (r.status, refused["detail"]["fields"][0]["loc"]) == (400, "names")
-        world = service.world
-        await world.store.write(
-            lambda uow: uow.switches.set("door", "off", world.clock.now(), "test")
-        )
-        for path in ("/wallet/door", "/wallet/skill.md", "/wallet/mcp-tools"):
-            async with http.get(service.base + path) as r:
-                assert (r.status, (await r.json())["error"]) == (404, "door_off")
+    door = await service.get("/wallet/door")
+    assert (door.status, door.headers["X-Wallet-Door"]) == (402, "mandate")
+    assert {k["error"] for k in door.body["refusals"]} == set(REFUSALS)
+    assert {"mandate_schema", "start", "rate_limits", "client_config"} <= set(door.body)
+    text = (await service.get("/wallet/skill.md")).text
+    assert text.startswith("---\nname: delegated-spending-wallet\n")
+    about = yaml.safe_load(text.split("---\n")[1])
+    assert about == {"name": "delegated-spending-wallet", "description": door.body["about"]}
+    assert len(text) < 9_000
+    assert f"{service.world.deps.config.base_url}/wallet/refusals.md" in text
+    assert len(set(re.findall(r"^- `(\w+)`:", text, re.MULTILINE)) & set(REFUSALS)) == 10
+    page = (await service.get("/wallet/refusals.md")).text
+    assert all(f"## `{code}`" in page for code in REFUSALS)
+    names = [t["name"] for t in (await service.get("/wallet/mcp-tools")).body["tools"]]
+    assert all(f"`{n}`" in text for n in names)
+    assert len(names) <= 30
+    refused = await service.get("/wallet/mcp-tools?names=agents_me,nothing")
+    assert (refused.status, refused.body["detail"]["fields"][0]["loc"]) == (400, "names")
+    world = service.world
+    await world.store.write(lambda uow: uow.switches.set("door", "off", world.clock.now(), "test"))
+    for path in ("/wallet/door", "/wallet/skill.md", "/wallet/mcp-tools"):
+        assert (await service.get(path)).told == (404, "door_off")
 
 
 async def test_the_openapi_document_is_valid_and_names_every_route(service: Service) -> None:
-    async with ClientSession() as http, http.get(service.base + "/openapi.json") as r:
-        told = await r.json()
-        validate(told)
-        assert len(as_text(told)) <= 450_000
-        assert json.loads(as_text(told)) == told
-        assert set(told["webhooks"]) == set(NOTICE_KINDS)
-        assert "/wallet/mandates/{public_id}/execute-call" in told["paths"]
-        assert "$ref" not in json.dumps(told["paths"]["/wallet/mandates"]["post"]["requestBody"])
+    told = (await service.get("/openapi.json")).body
+    validate(told)
+    assert len(as_text(told)) <= 450_000
+    assert json.loads(as_text(told)) == told
+    assert set(told["webhooks"]) == set(NOTICE_KINDS)
+    assert "/wallet/mandates/{public_id}/execute-call" in told["paths"]
+    assert "$ref" not in json.dumps(told["paths"]["/wallet/mandates"]["post"]["requestBody"])
 
 
 async def test_health_readiness_and_metrics(service: Service) -> None:
-    async with ClientSession() as http:
-        for path in ("/healthz", "/readyz"):
-            async with http.get(service.base + path) as r:
-                assert (r.status, (await r.json())["ok"]) == (200, True)
-        async with http.get(service.watched + "/metrics") as r:
-            assert (
-                'wallet_requests_total{method="GET",route="/readyz",status="200"} 1'
-                in await r.text()
-            )
+    for path in ("/healthz", "/readyz"):
+        told = await service.get(path)
+        assert (told.status, told.body["ok"]) == (200, True)
+    figures = Served()
+    figures.base = service.watched
+    counted = 'wallet_requests_total{method="GET",route="/readyz",status="200"} 1'
+    assert counted in (await figures.get("/metrics")).text
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse", "/messages/"])
 async def test_a_foreign_host_is_turned_away_from_mcp(service: Service, path: str) -> None:
-    async with ClientSession() as http:
-        async with http.post(service.base + path, headers={"Host": "evil.example"}, json={}) as r:
-            assert r.status in (400, 403, 405, 421)
-        headers = {"Origin": "https://evil.example", "content-type": "application/json"}
-        async with http.post(service.base + path, headers=headers, json={}) as r:
-            assert r.status in (400, 403, 405)
+    for foreign in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+        told = await service.post(path, headers=foreign, json={})
+        assert told.status in (400, 403, 405, *([421] if "Host" in foreign else []))
 
 
 async def test_sign_in_is_single_use_and_sessions_end(service: Service) -> None:
-    wallet = service.mandate.owner_wallet
-    async with ClientSession() as http:
-        async with http.post(
-            service.base + "/wallet/auth/challenge",
-            json={"address": wallet.address, "chain_id": 31337},
-        ) as r:
-            challenge = await r.json()
-        signed = {
-            "message": challenge["message"],
-            "signature": wallet.sign_text(challenge["message"]),
-        }
-        async with http.post(service.base + "/wallet/auth/session", json=signed) as r:
-            assert r.status == 201
-            token = (await r.json())["token"]
-        async with http.post(service.base + "/wallet/auth/session", json=signed) as r:
-            assert (await r.json())["error"] == "invalid_signature"
-        headers = {"Authorization": f"Bearer {token}"}
-        async with http.get(service.base + "/wallet/auth/session", headers=headers) as r:
-            assert (await r.json())["user"]["address"] == wallet.address
-        async with http.delete(service.base + "/wallet/auth/session", headers=headers) as r:
-            assert r.status == 200
-        async with http.get(service.base + "/wallet/auth/session", headers=headers) as r:
-            assert r.status == 401
+    wallet, session = service.mandate.owner_wallet, "/wallet/auth/session"
+    body = {"address": wallet.address, "chain_id": 31337}
+    message = (await service.post("/wallet/auth/challenge", json=body)).body["message"]
+    signed = {"message": message, "signature": wallet.sign_text(message)}
+    made = await service.post(session, json=signed)
+    assert made.status == 201
+    assert (await service.post(session, json=signed)).body["error"] == "invalid_signature"
+    headers = {"Authorization": f"Bearer {made.body['token']}"}
+    mine = (await service.get(session, headers=headers)).body
+    assert mine["user"]["address"] == wallet.address
+    assert (await service.ask("DELETE", session, headers=headers)).status == 200
+    assert (await service.get(session, headers=headers)).status == 401
 
 
 async def shell(service: Service, block: str, **names: str) -> list[dict[str, Any]]:
@@ -192,8 +148,8 @@ async def shell(service: Service, block: str, **names: str) -> list[dict[str, An
 
 async def test_the_step_that_the_skill_shows_can_be_taken_as_it_stands(service: Service) -> None:
     m = service.mandate
-    async with ClientSession() as http, http.get(service.base + "/wallet/skill.md") as r:
-        blocks = re.findall(r"```sh\n(.*?)```", await r.text(), re.DOTALL)
+    text = (await service.get("/wallet/skill.md")).text
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     who, deposit, report, check, withdraw, lost, over_mcp, tools = blocks
     offers, read, accepted = await shell(service, who)
     assert accepted["mandate"]["vault_address"] == m.vault
@@ -225,9 +181,3 @@ async def test_a_market_says_how_its_calls_are_encoded(service: Service) -> None
     for told in calls:
         plain = re.sub(r" \w+", "", told["signature"])
         assert told["selector"] == "0x" + keccak(text=plain).hex()[:8]
-
-
-def test_every_argument_of_a_tool_is_described() -> None:
-    for op in OPERATIONS:
-        for name, field in tool_input(op)["properties"].items():
-            assert not op.on_mcp or len(field.get("description", "")) > 5, (op.name, name)

@@ -17,39 +17,28 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_the_root_is_an_index_and_a_browser_is_sent_to_the_screens(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        async with http.get(s.base + "/") as r:
-            told = await r.json()
-            assert r.status == 200
-            assert set(told) == {"service", "version", "links"}
-            assert set(told["links"]) == {"skill", "openapi", "mcp", "door", "app"}
-            assert told["links"]["skill"] == s.deps.config.base_url + "/wallet/skill.md"
-            assert "Accept" in r.headers["Vary"]
+    async with small(sqlite_url) as s:
+        reply = await s.get("/")
+        assert (reply.status, set(reply.body)) == (200, {"service", "version", "links"})
+        assert set(reply.body["links"]) == {"skill", "openapi", "mcp", "door", "app"}
+        assert reply.body["links"]["skill"] == s.deps.config.base_url + "/wallet/skill.md"
+        assert "Accept" in reply.headers["Vary"]
         accept = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-        async with http.get(s.base + "/", headers=accept, allow_redirects=False) as r:
-            assert (r.status, r.headers["Location"]) == (302, "/app")
+        sent = await s.get("/", headers=accept, allow_redirects=False)
+        assert (sent.status, sent.headers["Location"]) == (302, "/app")
 
 
 async def test_a_401_says_how_to_authenticate_and_where_to_read_on(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
+    async with small(sqlite_url) as s:
         for headers in ({}, {"Authorization": "Bearer ws_wrong"}):
-            async with http.post(s.base + "/wallet/notes/n", headers=headers) as r:
-                told = await r.json()
-                assert (r.status, told["error"]) == (401, "unauthenticated")
-                assert r.headers["WWW-Authenticate"].startswith("Bearer ")
-                routes = [step.get("route") for step in told["next"]]
-                assert {"GET /", "GET /wallet/skill.md"} <= set(routes)
-
-
-async def test_an_unknown_path_names_the_index_and_the_skill(sqlite_url: str) -> None:
-    async with (
-        small(sqlite_url) as s,
-        ClientSession() as http,
-        http.get(s.base + "/v1/agents") as r,
-    ):
-        told = await r.json()
-        assert (r.status, told["error"]) == (404, "not_found")
-        assert [n["route"] for n in told["next"]] == ["GET /", "GET /wallet/skill.md"]
+            reply = await s.post("/wallet/notes/n", headers=headers)
+            assert reply.told == (401, "unauthenticated")
+            assert reply.headers["WWW-Authenticate"].startswith("Bearer ")
+            routes = {step.get("route") for step in reply.body["next"]}
+            assert {"GET /", "GET /wallet/skill.md"} <= routes
+        unknown = await s.get("/v1/agents")
+        assert unknown.told == (404, "not_found")
+        assert [n["route"] for n in unknown.body["next"]] == ["GET /", "GET /wallet/skill.md"]
 
 
 @pytest.mark.slow

@@ -5,19 +5,18 @@ from __future__ import annotations
 import gc
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from tests.surfaces.small import Small, small
+from tests.surfaces.small import ACCEPT, JSON, Small, small
 from tests.surfaces.test_connections import until
 from tests.surfaces.test_raw import HOST, said
 
 pytestmark = pytest.mark.anyio
 BODY = b'{"note": "' + b"x" * 100_000 + b'"}'
-JSON = {"Content-Type": "application/json"}
 ASKED = {
     "one too many": ("/wallet/notes/n", JSON),
-    "one too many on MCP": ("/mcp", JSON | {"Accept": "application/json, text/event-stream"}),
+    "one too many on MCP": ("/mcp", JSON | ACCEPT),
     "a path too long": ("/wallet/" + "a/" * 100, JSON),
     "a body that is packed": ("/wallet/notes/n", JSON | {"Content-Encoding": "gzip"}),
     "a wrong key": ("/wallet/notes/n", JSON | {"X-Service-User-Key": "ak_none"}),
@@ -29,11 +28,8 @@ def living(kind: type) -> list[object]:
 
 
 async def refused(s: Small, path: str, headers: dict[str, str]) -> None:
-    async with ClientSession() as http:
-        for _ in range(5):
-            async with http.post(s.base + path, data=BODY, headers=headers) as r:
-                assert r.status >= 400
-                await r.read()
+    for _ in range(5):
+        assert (await s.post(path, data=BODY, headers=headers)).status >= 400
 
 
 @pytest.mark.parametrize("why", ASKED)

@@ -23,88 +23,104 @@ from http_shim.json_body import MAX_BODY
 from server.mcp_api import session_limits
 from server.mcp_api.session_limits import SessionGuard, SessionSlots, SlotLimits
 from storage.repositories.identities import Agent
-from tests.surfaces.small import ALICE, BOB, START, connected, small
+from tests.surfaces.small import (
+    ACCEPT,
+    ALICE,
+    BOB,
+    HELLO,
+    JSON,
+    START,
+    WAYS,
+    Reply,
+    Small,
+    by_key,
+    connected,
+    modern,
+    small,
+)
 from tests.waiting import STUCK_S, LoopClock
 from tools.context.credentials import hashed
 
 pytestmark = pytest.mark.anyio
-ACCEPT = {"Accept": "application/json, text/event-stream"}
-HELLO = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}  # fmt: skip
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 PHRASE = "legal winner thank year wave sausage worth useful legal winner thank yellow"
 
 
 def key(value: str | None) -> dict[str, str]:
-    return ACCEPT | ({"X-Service-User-Key": value} if value else {})
+    return ACCEPT | by_key(value)
 
 
-async def opened(http: ClientSession, base: str, who: str | None = None) -> tuple[int, str, Any]:
-    async with http.post(base + "/mcp", json=HELLO, headers=key(who)) as r:
-        return r.status, r.headers.get("Mcp-Session-Id", ""), await r.json()
+async def opened(s: Small, who: str | None = None, **more: str) -> Reply:
+    return await s.post("/mcp", who, json=HELLO, headers=ACCEPT | more)
 
 
-async def listed(http: ClientSession, base: str, session: str, who: str | None = None) -> int:
-    headers = key(who) | {"Mcp-Session-Id": session}
-    async with http.post(base + "/mcp", json=LIST, headers=headers) as r:
-        return r.status
+async def session(s: Small, who: str | None = None) -> str:
+    reply = await opened(s, who)
+    assert reply.status == 200, reply.text
+    return reply.headers["Mcp-Session-Id"]
+
+
+async def listed(s: Small, of: str, who: str | None = None) -> int:
+    return (await s.post("/mcp", who, json=LIST, headers=ACCEPT | {"Mcp-Session-Id": of})).status
+
+
+async def quiet(s: Small) -> None:
+    """Until no request is under way."""
+    with anyio.fail_after(STUCK_S):
+        while s.server.open_requests:
+            await anyio.sleep(0.01)
+
+
+def limit(
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    one: int,
+    every: int,
+    rest_s: int,
+    listening_s: float,
+) -> None:
+    limits = SlotLimits(one=one, all=every, rest_s=rest_s, listening_s=listening_s)
+    monkeypatch.setattr(session_limits, kind, limits)
 
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few places, and rest that never comes by itself."""
-    monkeypatch.setattr(
-        session_limits,
-        "STRANGERS_SESSIONS",
-        SlotLimits(one=3, all=4, rest_s=10_000, listening_s=10_000),
-    )
-    monkeypatch.setattr(
-        session_limits,
-        "STRANGERS_STREAMS",
-        SlotLimits(one=2, all=4, rest_s=10_000, listening_s=10_000),
-    )
+    limit(monkeypatch, "STRANGERS_SESSIONS", 3, 4, 10_000, 10_000)
+    limit(monkeypatch, "STRANGERS_STREAMS", 2, 4, 10_000, 10_000)
 
 
 @pytest.mark.usefixtures("few")
 async def test_strangers_take_no_place_of_keyed_sessions(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        told = [await opened(http, s.base) for _ in range(6)]
-        assert [status for status, _, _ in told] == [200] * 3 + [429] * 3
-        assert told[-1][2]["error"] == "rate_limited"
-        assert told[-1][2]["retry_at"]
+    async with small(sqlite_url) as s:
+        told = [await opened(s) for _ in range(6)]
+        assert [r.status for r in told] == [200] * 3 + [429] * 3
+        assert told[-1].body["error"] == "rate_limited"
+        assert told[-1].body["retry_at"]
         # A key that is none does not make a stranger less of one.
-        assert (await opened(http, s.base, "ak_" + "z" * 43))[0] == 429
+        assert (await opened(s, "ak_" + "z" * 43)).status == 429
         for who in (ALICE, BOB):
-            status, session, _ = await opened(http, s.base, who)
-            assert status == 200
-            assert await listed(http, s.base, session, who) == 200
-        assert await listed(http, s.base, told[0][1]) == 200
+            assert await listed(s, await session(s, who), who) == 200
+        assert await listed(s, told[0].headers["Mcp-Session-Id"]) == 200
 
 
 async def test_the_stranger_that_rests_longest_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        session_limits, "STRANGERS_SESSIONS", SlotLimits(one=3, all=9, rest_s=0, listening_s=60)
-    )
-    async with small(sqlite_url) as s, ClientSession() as http:
-        sessions = [(await opened(http, s.base))[1] for _ in range(3)]
-        assert await listed(http, s.base, sessions[0]) == 200
-        status, newest, _ = await opened(http, s.base)
-        assert status == 200
-        assert [await listed(http, s.base, n) for n in (*sessions, newest)] == [200, 404, 200, 200]
+    limit(monkeypatch, "STRANGERS_SESSIONS", 3, 9, 0, 60)
+    async with small(sqlite_url) as s:
+        sessions = [await session(s) for _ in range(3)]
+        assert await listed(s, sessions[0]) == 200
+        newest = await session(s)
+        assert [await listed(s, n) for n in (*sessions, newest)] == [200, 404, 200, 200]
 
 
-async def test_a_session_that_ends_frees_its_place(sqlite_url: str, few: None) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
+@pytest.mark.usefixtures("few")
+async def test_a_session_that_ends_frees_its_place(sqlite_url: str) -> None:
+    async with small(sqlite_url) as s:
         for _ in range(5):
-            status, session, _ = await opened(http, s.base)
-            assert status == 200
-            headers = key(None) | {"Mcp-Session-Id": session}
-            async with http.delete(s.base + "/mcp", headers=headers) as r:
-                assert r.status == 200
+            headers = ACCEPT | {"Mcp-Session-Id": await session(s)}
+            assert (await s.ask("DELETE", "/mcp", headers=headers)).status == 200
 
 
 @pytest.mark.usefixtures("few")
@@ -119,9 +135,7 @@ async def test_streams_of_strangers_are_bounded_and_free_their_place(sqlite_url:
                 assert (await streams[2].json())["error"] == "rate_limited"
                 async with http.get(s.base + "/sse", headers=key(ALICE)) as keyed:
                     assert keyed.status == 200
-            with anyio.fail_after(STUCK_S):
-                while s.server.open_requests:
-                    await anyio.sleep(0.01)
+            await quiet(s)
 
 
 async def test_places_are_counted_by_holder_and_by_kind() -> None:
@@ -149,13 +163,10 @@ async def test_places_are_counted_by_holder_and_by_kind() -> None:
 def test_owners_share_the_places_of_keys_however_many_keys_they_have(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        session_limits, "KEYED", SlotLimits(one=40, all=60, rest_s=10_000, listening_s=math.inf)
-    )
+    limit(monkeypatch, "KEYED", 40, 60, 10_000, math.inf)
     at = itertools.count()
-    places = SessionSlots(
-        "sessions", SlotLimits(one=1, all=1, rest_s=1, listening_s=1), lambda: next(at)
-    )
+    bounds = SlotLimits(one=1, all=1, rest_s=1, listening_s=1)
+    places = SessionSlots("sessions", bounds, lambda: next(at))
     owners = [f"owner {n}" for n in range(6)]
 
     def asked(owner: str, n: int) -> bool:
@@ -172,12 +183,9 @@ def test_owners_share_the_places_of_keys_however_many_keys_they_have(
 
 
 def test_one_that_is_just_answered_gives_no_place_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        session_limits, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
-    )
-    places = SessionSlots(
-        "sessions", SlotLimits(one=1, all=1, rest_s=1, listening_s=1), lambda: 0.0
-    )
+    limit(monkeypatch, "KEYED", 2, 2, 10_000, math.inf)
+    bounds = SlotLimits(one=1, all=1, rest_s=1, listening_s=1)
+    places = SessionSlots("sessions", bounds, lambda: 0.0)
     busy = [places.admit(True, "k", "a")[0] for _ in range(2)]
     for place in busy:
         place.open = 1
@@ -190,9 +198,7 @@ def test_one_that_is_just_answered_gives_no_place_up(monkeypatch: pytest.MonkeyP
 async def test_whose_owner_has_the_most_gives_a_session_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        session_limits, "KEYED", SlotLimits(one=4, all=4, rest_s=10_000, listening_s=math.inf)
-    )
+    limit(monkeypatch, "KEYED", 4, 4, 10_000, math.inf)
     carla = "ak_" + "c" * 43
 
     def another(uow: Any) -> None:
@@ -200,25 +206,22 @@ async def test_whose_owner_has_the_most_gives_a_session_up(
         uow.identities.add_agent(Agent("u_carla", "u_other", "u_carla", None, START))
         uow.identities.add_key("k_carla", "u_carla", hashed(carla), START)
 
-    async with small(sqlite_url) as s, ClientSession() as http:
+    async with small(sqlite_url) as s:
         await s.store.write(another)
-        first, *others = [(await opened(http, s.base, ALICE))[1] for _ in range(4)]
-        status, theirs, _ = await opened(http, s.base, carla)
-        assert status == 200
-        assert await listed(http, s.base, theirs, carla) == 200
-        assert [await listed(http, s.base, n, ALICE) for n in (first, *others)] == [404] + [200] * 3
+        first, *others = [await session(s, ALICE) for _ in range(4)]
+        theirs = await session(s, carla)
+        assert await listed(s, theirs, carla) == 200
+        assert [await listed(s, n, ALICE) for n in (first, *others)] == [404] + [200] * 3
         # Another key of the owner who has the most takes none of somebody else's.
-        assert (await opened(http, s.base, BOB))[0] == 200
-        assert await listed(http, s.base, theirs, carla) == 200
-        assert [await listed(http, s.base, n, ALICE) for n in others] == [404, 200, 200]
+        assert await session(s, BOB)
+        assert await listed(s, theirs, carla) == 200
+        assert [await listed(s, n, ALICE) for n in others] == [404, 200, 200]
 
 
 async def test_whose_owner_has_the_most_gives_a_stream_up(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        session_limits, "KEYED", SlotLimits(one=2, all=2, rest_s=10_000, listening_s=math.inf)
-    )
+    limit(monkeypatch, "KEYED", 2, 2, 10_000, math.inf)
     async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
         mine = [
             await stack.enter_async_context(http.get(s.base + "/sse", headers=key(ALICE)))
@@ -245,48 +248,40 @@ async def test_whose_owner_has_the_most_gives_a_stream_up(
 async def test_what_the_transport_refuses_in_plain_text_is_a_block(
     sqlite_url: str, method: str, path: str, headers: dict[str, str], status: int, error: str
 ) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        sent = ACCEPT | headers | {"Content-Type": "application/json"}
-        async with http.request(method, s.base + path, data=json.dumps(HELLO), headers=sent) as r:
-            told = await r.json()
-            assert (r.status, told["error"]) == (status, error)
-            assert told["next"]
-            assert r.headers["X-Content-Type-Options"] == "nosniff"
+    async with small(sqlite_url) as s:
+        told = await s.ask(method, path, data=json.dumps(HELLO), headers=ACCEPT | headers | JSON)
+        assert told.told == (status, error)
+        assert told.body["next"]
+        assert told.headers["X-Content-Type-Options"] == "nosniff"
 
 
-async def test_a_key_that_comes_twice_is_refused_over_mcp_too(sqlite_url: str) -> None:
-    arguments = '{"name": "a", "name": "b"}'
+async def test_what_comes_twice_is_refused_over_mcp_too(sqlite_url: str) -> None:
     call = '{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "mandate_keep", "arguments": %s}}'
-    sent = key(ALICE) | {"Content-Type": "application/json"}
-    async with small(sqlite_url) as s, ClientSession() as http:
-        _, session, _ = await opened(http, s.base, ALICE)
-        headers = sent | {"Mcp-Session-Id": session}
-        async with http.post(s.base + "/mcp", data=call % arguments, headers=headers) as r:
+    async with small(sqlite_url) as s:
+        headers = ACCEPT | JSON | {"Mcp-Session-Id": await session(s, ALICE)}
+        twice = call % '{"name": "a", "name": "b"}'
+        told = await s.post("/mcp", ALICE, data=twice, headers=headers)
+        assert told.told == (400, "invalid_request")
+        told = await s.post(NOWHERE, data='{"a": 1, "a": 2}', headers=JSON)
+        assert (told.status, told.body["detail"]["fields"][0]["loc"]) == (400, "a")
+        keys = [*by_key(ALICE).items(), ("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+        async with (
+            ClientSession() as http,
+            http.post(s.base + "/wallet/notes/n", headers=keys, json={}) as r,
+        ):
             assert (r.status, (await r.json())["error"]) == (400, "invalid_request")
-        async with http.post(s.base + "/mcp", data=call % '{"name": "b"}', headers=headers) as r:
-            assert r.status == 200
+        once = call % '{"name": "b"}'
+        assert (await s.post("/mcp", ALICE, data=once, headers=headers)).status == 200
         assert list(await s.notes()) == ["b"]
 
 
-async def test_two_idempotency_keys_are_refused(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        headers = [
-            ("X-Service-User-Key", ALICE),
-            ("Idempotency-Key", "a"),
-            ("Idempotency-Key", "b"),
-        ]
-        async with http.post(s.base + "/wallet/notes/n", headers=headers, json={}) as r:
-            assert (r.status, (await r.json())["error"]) == (400, "invalid_request")
-        assert await s.notes() == {}
-
-
-@pytest.mark.parametrize("way", ["sse-2025", "sse-2026", "streamable-2025", "streamable-2026"])
+@pytest.mark.parametrize("way", WAYS)
 async def test_nothing_that_a_caller_sent_is_logged_at_debug(
     sqlite_url: str, way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     async with small(sqlite_url) as s:
-        async with connected(way, s.base, {"X-Service-User-Key": ALICE}) as client:
+        async with connected(way, s.base, by_key(ALICE)) as client:
             caplog.clear()
             told = await client.call_tool("mandate_keep", {"name": "n", "more": {"x": PHRASE}})
             assert (told.structured_content or {})["refusal"]["error"] == "secret_not_accepted"
@@ -295,12 +290,8 @@ async def test_nothing_that_a_caller_sent_is_logged_at_debug(
                 while not (line := (await stream.content.readline()).decode()).startswith("data:"):
                     pass
             where = line.removeprefix("data:").strip()
-            async with http.post(
-                s.base + where,
-                data=f'{{"a": "{PHRASE}"}}',
-                headers={"Content-Type": "application/json"},
-            ) as r:
-                assert r.status == 400
+            told_ = await s.post(where, data=f'{{"a": "{PHRASE}"}}', headers=JSON)
+            assert told_.status == 400
     ours = [r for r in caplog.records if not r.name.startswith(("mcp.client", "httpx", "httpcore"))]
     assert ours
     assert not any(PHRASE in r.getMessage() or PHRASE in (r.exc_text or "") for r in ours)
@@ -347,129 +338,87 @@ async def listening_to(
 async def test_a_stranger_who_only_listens_gives_way(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bounds = SlotLimits(one=2, all=9, rest_s=10_000, listening_s=0)
-    monkeypatch.setattr(session_limits, "STRANGERS_SESSIONS", bounds)
+    limit(monkeypatch, "STRANGERS_SESSIONS", 2, 9, 10_000, 0)
     async with small(sqlite_url) as s, ClientSession() as http, AsyncExitStack() as stack:
-        sessions = [(await opened(http, s.base))[1] for _ in range(2)]
+        sessions = [await session(s) for _ in range(2)]
         # A stream that was left and opened anew is one stream.
         async with listening_to(http, s.base, sessions[0]):
             pass
-        with anyio.fail_after(STUCK_S):
-            while s.server.open_requests:
-                await anyio.sleep(0.01)
+        await quiet(s)
         streams = [await stack.enter_async_context(listening_to(http, s.base, n)) for n in sessions]
-        status, newest, _ = await opened(http, s.base)
-        assert status == 200
+        newest = await session(s)
         with anyio.fail_after(STUCK_S), suppress(ClientError):
             await streams[0].read()
         assert not streams[1].content.at_eof()
-        assert [await listed(http, s.base, n) for n in (*sessions, newest)] == [404, 200, 200]
+        assert [await listed(s, n) for n in (*sessions, newest)] == [404, 200, 200]
 
 
 async def test_a_full_house_says_when_a_place_can_be_had(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        session_limits, "STRANGERS_SESSIONS", SlotLimits(one=1, all=9, rest_s=500, listening_s=900)
-    )
-    monkeypatch.setattr(
-        session_limits, "STRANGERS_STREAMS", SlotLimits(one=1, all=9, rest_s=700, listening_s=700)
-    )
+    limit(monkeypatch, "STRANGERS_SESSIONS", 1, 9, 500, 900)
+    limit(monkeypatch, "STRANGERS_STREAMS", 1, 9, 700, 700)
 
-    async def waits(http: ClientSession, method: str, path: str) -> int:
-        sent = HELLO if method == "POST" else None
-        async with http.request(method, s.base + path, json=sent, headers=ACCEPT) as r:
-            assert (r.status, (await r.json())["error"]) == (429, "rate_limited")
-            return int(r.headers["Retry-After"])
+    def waits(reply: Reply) -> int:
+        assert reply.told == (429, "rate_limited")
+        return int(reply.headers["Retry-After"])
 
     async with small(sqlite_url) as s, ClientSession() as http:
-        session = (await opened(http, s.base))[1]
-        assert 400 < await waits(http, "POST", "/mcp") <= 500
-        async with listening_to(http, s.base, session):
-            assert 800 < await waits(http, "POST", "/mcp") <= 900
+        mine = await session(s)
+        assert 400 < waits(await opened(s)) <= 500
+        async with listening_to(http, s.base, mine):
+            assert 800 < waits(await opened(s)) <= 900
         async with http.get(s.base + "/sse") as stream:
             assert stream.status == 200
-            assert 600 < await waits(http, "GET", "/sse") <= 700
+            assert 600 < waits(await s.get("/sse", headers=ACCEPT)) <= 700
 
 
-async def test_each_address_has_places_of_its_own(sqlite_url: str, few: None) -> None:
-    async with small(sqlite_url, trusted_proxies="127.0.0.0/8") as s, ClientSession() as http:
-        seen: list[int] = []
-        for address in ("1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.1", "1.1.1.2"):
-            headers = ACCEPT | {"X-Forwarded-For": address}
-            async with http.post(s.base + "/mcp", json=HELLO, headers=headers) as r:
-                seen.append(r.status)
+@pytest.mark.usefixtures("few")
+async def test_each_address_has_places_of_its_own(sqlite_url: str) -> None:
+    async with small(sqlite_url, trusted_proxies="127.0.0.0/8") as s:
+        hops = ["1.1.1.1"] * 4 + ["1.1.1.2"]
+        seen = [(await opened(s, **{"X-Forwarded-For": hop})).status for hop in hops]
         assert seen == [200, 200, 200, 429, 200]
 
 
 NOWHERE = "/messages/?session_id=" + "0" * 32
-MODERN = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 
 
-def modern(method: str, **more: Any) -> tuple[dict[str, str], dict[str, Any]]:
-    headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": method}
-    if "name" in more:
-        headers["Mcp-Name"] = more["name"]
-    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**more, "_meta": MODERN}}
-    return ACCEPT | headers, sent
-
-
-@pytest.mark.parametrize(
-    "who", [{}, {"X-Service-User-Key": "ak_" + "z" * 43}], ids=["no key", "a wrong key"]
-)
-async def test_whatever_a_stranger_asks_over_mcp_counts(
-    sqlite_url: str, who: dict[str, str]
-) -> None:
-    each = 5 if who else 1
-    asked: list[tuple[str, str, dict[str, str], Any]] = [
-        ("POST", "/mcp", *modern("server/discover")),
-        ("POST", "/mcp", *modern("resources/list")),
-        ("POST", "/mcp", *modern("prompts/list")),
-        ("POST", "/mcp", *modern("tools/call", name="nope", arguments={})),
-        ("GET", "/mcp", ACCEPT, None),
-        ("DELETE", "/mcp", {"Mcp-Session-Id": "x"}, None),
-        ("POST", NOWHERE, {}, {}),
-        ("POST", "/mcp", ACCEPT, HELLO),
+@pytest.mark.parametrize("who", [None, "ak_" + "z" * 43], ids=["no key", "a wrong key"])
+async def test_whatever_a_stranger_asks_over_mcp_counts(sqlite_url: str, who: str | None) -> None:
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/mcp", modern("server/discover")),
+        ("POST", "/mcp", modern("resources/list")),
+        ("POST", "/mcp", modern("prompts/list")),
+        ("POST", "/mcp", modern("tools/call", name="nope", arguments={})),
+        ("GET", "/mcp", {"headers": ACCEPT}),
+        ("DELETE", "/mcp", {"headers": {"Mcp-Session-Id": "x"}}),
+        ("POST", NOWHERE, {"json": {}}),
+        ("POST", "/mcp", {"json": HELLO, "headers": ACCEPT}),
     ]
-    async with (
-        small(sqlite_url, rate_anonymous=each * len(asked)) as s,
-        ClientSession() as http,
-    ):
-
-        async def status(method: str, path: str, headers: dict[str, str], sent: Any) -> int:
-            async with http.request(method, s.base + path, json=sent, headers=headers | who) as r:
-                if r.status == 429:
-                    assert (await r.json())["error"] == "rate_limited"
-                    assert r.headers["Retry-After"]
-                return r.status
-
-        assert 429 not in [await status(*one) for one in asked]
-        async with http.get(s.base + "/wallet/who") as r:
-            assert r.status == 429
-        limited = [await status(*one) for one in asked]
+    call, long = (
+        modern("tools/call", name="who_am_i", arguments=a) for a in ({}, {"x": "y" * 10_000})
+    )
+    async with small(sqlite_url, rate_anonymous=(5 if who else 1) * len(asked)) as s:
+        assert 429 not in [(await s.ask(m, path, who, **sent)).status for m, path, sent in asked]
+        assert (await s.get("/wallet/who")).status == 429
+        limited = [await s.ask(m, path, who, **sent) for m, path, sent in asked]
         # A tool tells its refusal as a tool does (contract 1); there is none of this name.
-        assert limited == [429, 429, 429, 400, 429, 429, 429, 429]
-        headers, call = modern("tools/call", name="who_am_i", arguments={})
-        async with http.post(s.base + "/mcp", json=call, headers=headers | who) as r:
-            told = (await r.json())["result"]
-            assert (r.status, told["isError"]) == (200, True)
-            assert told["structuredContent"]["refusal"]["error"] == "rate_limited"
-        headers, call = modern("tools/call", name="who_am_i", arguments={"x": "y" * 10_000})
-        assert await status("POST", "/mcp", headers, call) == 429
+        assert [r.status for r in limited] == [429, 429, 429, 400, 429, 429, 429, 429]
+        for reply in (*limited[:3], *limited[4:], await s.post("/mcp", who, **long)):
+            assert reply.told == (429, "rate_limited")
+            assert reply.headers["Retry-After"]
+        reply = await s.post("/mcp", who, **call)
+        told = reply.body["result"]
+        assert (reply.status, told["isError"]) == (200, True)
+        assert told["structuredContent"]["refusal"]["error"] == "rate_limited"
 
 
 async def test_a_strangers_call_counts_once(sqlite_url: str) -> None:
-    async with small(sqlite_url, rate_anonymous=4) as s, ClientSession() as http:
-        errors = []
-        headers, call = modern("tools/call", name="who_am_i", arguments={})
-        for _ in range(5):
-            async with http.post(s.base + "/mcp", json=call, headers=headers) as r:
-                errors.append((await r.json())["result"]["isError"])
-        assert errors == [False] * 4 + [True]
+    call = modern("tools/call", name="who_am_i", arguments={})
+    async with small(sqlite_url, rate_anonymous=4) as s:
+        told = [(await s.post("/mcp", **call)).body["result"]["isError"] for _ in range(5)]
+        assert told == [False] * 4 + [True]
 
 
 @pytest.mark.parametrize(
@@ -487,43 +436,29 @@ async def test_a_body_that_would_cost_a_parser_reaches_none(
         parsed.append(text)
         return {}
 
-    async with small(sqlite_url) as s, ClientSession() as http:
+    async with small(sqlite_url) as s:
         monkeypatch.setattr("http_shim.json_body.json", SimpleNamespace(loads=kept))
         monkeypatch.setattr("http_shim.json_body._STRICT", SimpleNamespace(decode=kept))
-        sent = key(ALICE) | {"Content-Type": "application/json"}
         body = f'{{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {{"a": {filled}}}}}'
-        async with http.post(s.base + path, data=body, headers=sent) as r:
-            assert (r.status, (await r.json())["error"]) == (400, "invalid_request")
+        told = await s.post(path, ALICE, data=body, headers=ACCEPT | JSON)
+        assert told.told == (400, "invalid_request")
         assert parsed == []
 
 
 async def test_a_message_is_as_long_as_a_body_may_be(sqlite_url: str) -> None:
-    sent = key(None) | {"Content-Type": "application/json"}
-    async with small(sqlite_url) as s, ClientSession() as http:
+    async with small(sqlite_url) as s:
         for path in ("/mcp", NOWHERE):
-            async with http.post(s.base + path, data=b" " * (MAX_BODY + 1), headers=sent) as r:
-                assert (r.status, (await r.json())["error"]) == (413, "body_too_large")
-
-
-async def test_a_key_that_comes_twice_is_refused_on_messages_too(sqlite_url: str) -> None:
-    sent = {"Content-Type": "application/json"}
-    async with (
-        small(sqlite_url) as s,
-        ClientSession() as http,
-        http.post(s.base + NOWHERE, data='{"a": 1, "a": 2}', headers=sent) as r,
-    ):
-        told = await r.json()
-        assert (r.status, told["detail"]["fields"][0]["loc"]) == (400, "a")
+            long = b" " * (MAX_BODY + 1)
+            told = await s.post(path, data=long, headers=ACCEPT | JSON)
+            assert told.told == (413, "body_too_large")
 
 
 async def test_a_block_names_steps_for_whoever_asked(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        steps = []
-        for who in (None, ALICE):
-            async with http.post(s.base + NOWHERE, json={}, headers=key(who)) as r:
-                steps.append((await r.json())["next"])
-        block = refusal("not_found", what="session")
-        assert steps == [block.as_json("nobody")["next"], block.as_json("agent")["next"]]
+    block = refusal("not_found", what="session")
+    async with small(sqlite_url) as s:
+        for who, role in ((None, "nobody"), (ALICE, "agent")):
+            told = await s.post(NOWHERE, who, json={}, headers=ACCEPT)
+            assert told.body["next"] == block.as_json(role)["next"]  # type: ignore[arg-type]
 
 
 async def test_a_transport_that_is_full_is_told_as_a_rate_limit(sqlite_url: str) -> None:

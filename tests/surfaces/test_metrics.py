@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
-from aiohttp import ClientSession
 
 from http_shim.metrics import Metrics
 from server.instrumentation import watched_store
 from storage.errors import DatabaseTimeouts, Unavailable
 from tests.surfaces.conftest import Service, opened
+from tests.surfaces.small import Served
 
 pytestmark = pytest.mark.anyio
 
@@ -21,23 +21,16 @@ def figures(text: str) -> dict[str, float]:
     return {name: float(value) for name, value in found}
 
 
-async def scraped(service: Service) -> dict[str, float]:
-    async with ClientSession() as http, http.get(service.watched + "/metrics") as r:
-        return figures(await r.text())
-
-
 async def test_operations_are_timed_and_refusals_counted_by_code(service: Service) -> None:
     async with opened("http", service) as door:
         for _ in range(2):
             assert (await door.call("mandate_get", public_id=service.mandate.id))[0] == 200
         assert (await door.call("mandate_get", public_id="m_bbbbbbbbbb"))[0] == 404
-    async with ClientSession() as http:
-        headers = {"X-Service-User-Key": "ak_nobody"}
-        async with http.get(service.base + "/wallet/agents/me", headers=headers) as r:
-            assert r.status == 401
-        async with http.get(service.base + "/wallet/nowhere") as r:
-            assert r.status == 404
-    told = await scraped(service)
+    assert (await service.get("/wallet/agents/me", "ak_nobody")).status == 401
+    assert (await service.get("/wallet/nowhere")).status == 404
+    own = Served()
+    own.base = service.watched
+    told = figures((await own.get("/metrics")).text)
     called = 'wallet_operation_seconds_count{operation="mandate_get",outcome="%s",surface="http"}'
     assert (told[called % "ok"], told[called % "refused"]) == (2, 1)
     assert told['wallet_refusals_total{code="not_found",operation="mandate_get"}'] == 1

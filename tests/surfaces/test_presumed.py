@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 
 from storage.unit_of_work import UnitOfWork
 from tests.surfaces.conftest import Service, running
@@ -25,7 +24,6 @@ class Asking:
     """An agent that asks over HTTP."""
 
     service: Service
-    http: ClientSession
 
     async def report(self, key: str, body: dict[str, Any] = NOTE) -> tuple[int, str | None]:
         return await self._asked("POST", "/events", json=body, headers={"Idempotency-Key": key})
@@ -38,10 +36,8 @@ class Asking:
         return await self._asked("GET", f"/execute-call{query}")
 
     async def _asked(self, method: str, path: str, **more: Any) -> tuple[int, str | None]:
-        url = f"{self.service.base}/wallet/mandates/{self.service.mandate.id}{path}"
-        more["headers"] = {"X-Service-User-Key": self.service.key, **more.get("headers", {})}
-        async with self.http.request(method, url, **more) as answer:
-            return answer.status, (await answer.json()).get("error")
+        url = f"/wallet/mandates/{self.service.mandate.id}{path}"
+        return (await self.service.ask(method, url, self.service.key, **more)).told
 
     async def write(self, work: Callable[[UnitOfWork], Any]) -> Any:
         return await self.service.world.store.write(work)
@@ -61,8 +57,8 @@ class Asking:
 
 @pytest.fixture
 async def asking(database_url: str, evm: Evm) -> AsyncIterator[Asking]:
-    async with running(database_url, evm) as service, ClientSession() as http:
-        one = Asking(service=service, http=http)
+    async with running(database_url, evm) as service:
+        one = Asking(service=service)
         assert await one.report("first") == (201, None)  # from now on the process knows the key
         yield one
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from aiohttp import ClientSession
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,14 +13,15 @@ from domain.settings import Config
 from server.settings import Settings
 from storage.repositories.identities import Agent
 from storage.unit_of_work import UnitOfWork
-from tests.surfaces.small import ALICE, BOB, connected, small
+from tests.surfaces.conftest import running
+from tests.surfaces.small import ALICE, BOB, by_key, connected, small
 from tests.world import BY_NAME, START, Evm, World, a_world, drafted
 from tools.context.credentials import hashed
 from tools.dispatch.run import run
 from tools.model.operation import ANONYMOUS, OperationResult
 from tools.model.rate_limiter import KEYS_MAX, RateLimiter, client_network, networks
 
-ME = {"X-Service-User-Key": ALICE}
+WHO = "/wallet/who"
 
 
 def refused_at(
@@ -121,28 +121,15 @@ def test_the_settings_are_the_contracts_and_a_wrong_network_is_refused_at_the_st
 async def test_strangers_share_the_limit_of_their_address_and_keys_have_their_own(
     sqlite_url: str,
 ) -> None:
-    async with small(sqlite_url, rate_anonymous=10, rate_reads=6) as s, ClientSession() as http:
-        statuses = []
-        for _ in range(12):
-            async with http.get(s.base + "/wallet/who") as r:
-                statuses.append(r.status)
-                last, headers = await r.json(), r.headers
-        assert statuses == [200] * 10 + [429] * 2
-        assert (last["error"], headers["Retry-After"]) == ("rate_limited", "6")
-        assert last["retry_at"] == "2026-11-20T12:00:06.000Z"
+    async with small(sqlite_url, rate_anonymous=10, rate_reads=6) as s:
+        assert await s.statuses(11, WHO) == [200] * 10 + [429]
+        last = await s.get(WHO)
+        assert (last.told, last.headers["Retry-After"]) == ((429, "rate_limited"), "6")
+        assert last.body["retry_at"] == "2026-11-20T12:00:06.000Z"
         for key in (ALICE, BOB):
-            statuses = []
-            for _ in range(8):
-                async with http.get(
-                    s.base + "/wallet/who", headers={"X-Service-User-Key": key}
-                ) as r:
-                    statuses.append(r.status)
-            assert statuses == [200] * 6 + [429] * 2
+            assert await s.statuses(8, WHO, key) == [200] * 6 + [429] * 2
         s.deps.clock.forward(seconds=6)  # type: ignore[attr-defined]
-        async with http.get(s.base + "/wallet/who") as r:
-            assert r.status == 200
-        async with http.get(s.base + "/healthz") as r:
-            assert r.status == 200
+        assert await s.statuses(1, WHO) == await s.statuses(1, "/healthz") == [200]
 
 
 @pytest.mark.anyio
@@ -158,44 +145,32 @@ async def test_all_agents_of_an_owner_share_a_limit_that_is_not_its_sessions(
         for token in sessions:
             uow.identities.add_session(hashed(token), "u_owner", START, later, later)
 
-    async with small(sqlite_url, rate_reads=6) as s, ClientSession() as http:
+    async with small(sqlite_url, rate_reads=6) as s:
         await s.store.write(more)
-        agents = [{"X-Service-User-Key": key} for key in (ALICE, BOB, carla)]
+        agents = [by_key(key) for key in (ALICE, BOB, carla)]
         owners = [{"Authorization": f"Bearer {token}"} for token in sessions]
         for credentials in (agents, owners):
-            told = []
-            for headers in credentials:
-                for _ in range(6):
-                    async with http.get(s.base + "/wallet/who", headers=headers) as r:
-                        told.append(r.status)
-                        last = await r.json()
-            assert told == [200] * 12 + [429] * 6
-            assert "together" in last["reason"]
+            told = [await s.get(WHO, headers=of) for of in credentials for _ in range(6)]
+            assert [r.status for r in told] == [200] * 12 + [429] * 6
+            assert "together" in told[-1].body["reason"]
 
 
 @pytest.mark.anyio
 async def test_wrong_keys_unknown_paths_and_refusals_cost_more(sqlite_url: str) -> None:
-    async with small(sqlite_url, rate_anonymous=10, rate_writes=10) as s, ClientSession() as http:
-        statuses = []
-        for n in range(3):
-            async with http.get(
-                s.base + "/wallet/who", headers={"X-Service-User-Key": f"ak_{n}"}
-            ) as r:
-                statuses.append(r.status)
-        assert statuses == [401, 401, 429]
-        async with http.get(s.base + "/nowhere") as r:
-            assert r.status == 429
-        refusals = []
-        for _ in range(6):
-            async with http.post(s.base + "/wallet/notes/n", json={"x": 1}, headers=ME) as r:
-                refusals.append(r.status)
-        assert refusals == [400] * 5 + [429]
+    async with small(sqlite_url, rate_anonymous=10, rate_writes=10) as s:
+        assert [(await s.get(WHO, f"ak_{n}")).status for n in range(3)] == [401, 401, 429]
+        assert await s.statuses(1, "/nowhere") == [429]
+        refusals = [await s.post("/wallet/notes/n", ALICE, json={"x": 1}) for _ in range(6)]
+        assert [r.status for r in refusals] == [400] * 5 + [429]
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("way", ["sse-2025", "streamable-2026"])
 async def test_tools_count_as_routes_do(sqlite_url: str, way: str) -> None:
-    async with small(sqlite_url, rate_reads=10) as s, connected(way, s.base, ME) as client:
+    async with (
+        small(sqlite_url, rate_reads=10) as s,
+        connected(way, s.base, by_key(ALICE)) as client,
+    ):
         told = [await client.call_tool("who_am_i", {}) for _ in range(11)]
         passed = [t.is_error for t in told].index(True)
         # What a client says before its first call counts as well.
@@ -206,15 +181,11 @@ async def test_tools_count_as_routes_do(sqlite_url: str, way: str) -> None:
 
 @pytest.mark.anyio
 async def test_behind_a_proxy_each_client_has_its_own_limit(sqlite_url: str) -> None:
-    proxied = {"rate_anonymous": 2, "trusted_proxies": "127.0.0.0/8"}
-    async with small(sqlite_url, **proxied) as s, ClientSession() as http:
-        seen: dict[str, list[int]] = {"1.1.1.1": [], "1.1.1.2": []}
-        for address, statuses in seen.items():
-            for n in range(3):
-                forged = {"X-Forwarded-For": f"9.9.9.{n}, {address}"}
-                async with http.get(s.base + "/wallet/who", headers=forged) as r:
-                    statuses.append(r.status)
-        assert set(map(tuple, seen.values())) == {(200, 200, 429)}
+    async with small(sqlite_url, rate_anonymous=2, trusted_proxies="127.0.0.0/8") as s:
+        for address in ("1.1.1.1", "1.1.1.2"):
+            hops = [{"X-Forwarded-For": f"9.9.9.{n}, {address}"} for n in range(3)]
+            statuses = [(await s.get(WHO, headers=forged)).status for forged in hops]
+            assert statuses == [200, 200, 429]
 
 
 @pytest.mark.anyio
@@ -299,14 +270,11 @@ async def test_an_agents_proposals_leave_half_of_the_hour_to_its_owner(
 async def test_ten_challenges_a_minute_and_wallet_and_ten_times_that_an_address(
     sqlite_url: str, evm: Evm
 ) -> None:
-    from tests.surfaces.conftest import running
-
-    async with running(sqlite_url, evm, rate_challenges=10) as service, ClientSession() as http:
+    async with running(sqlite_url, evm, rate_challenges=10) as service:
 
         async def asked(n: int) -> int:
             body = {"address": f"0x{n:040x}", "chain_id": 31337}
-            async with http.post(service.base + "/wallet/auth/challenge", json=body) as r:
-                return r.status
+            return (await service.post("/wallet/auth/challenge", json=body)).status
 
         assert [await asked(1) for _ in range(11)] == [200] * 10 + [429]
         # Whoever else comes from the address signs in all the same.

@@ -34,48 +34,34 @@ async def said(s: Small, *parts: bytes, pause: float = 0) -> bytes:
             return told
 
 
-@pytest.mark.parametrize(
-    ("request_", "status"),
-    [
-        (b"GET /" + b"a" * (http_server.MAX_LINE + 10) + b" HTTP/1.1\r\n" + HOST + b"\r\n", 400),
-        (b"NOT HTTP AT ALL\r\n\r\n", 400),
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
-        (
-            b"POST /wallet/auth/challenge HTTP/1.1\r\n"
-            + HOST
-            + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
-            400,
-        ),
-        (
-            b"POST /x HTTP/1.1\r\n"
-            + HOST
-            + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
-            400,
-        ),
-        (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", 400),
-        (b"GET /healthz HTTP/1.1\r\n" + HOST + b"Bad Header: x\r\n\r\n", 400),
-    ],
-    ids=[
-        "long line",
-        "no http",
-        "tls",
-        "bad chunk",
-        "two lengths",
-        "negative length",
-        "bad header",
-    ],
-)
+def head(line: bytes, *more: bytes) -> bytes:
+    """The head of a request to this host."""
+    return line + b" HTTP/1.1\r\n" + HOST + b"".join(one + b"\r\n" for one in more) + b"\r\n"
+
+
+NO_HTTP = {
+    "long line": head(b"GET /" + b"a" * (http_server.MAX_LINE + 10)),
+    "no http": b"NOT HTTP AT ALL\r\n\r\n",
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "bad chunk": head(b"POST /wallet/auth/challenge", b"Transfer-Encoding: chunked") + b"ZZ\r\n",
+    "two lengths": head(b"POST /x", b"Content-Length: 5", b"Transfer-Encoding: chunked"),
+    "negative length": head(b"GET /healthz", b"Content-Length: -1"),
+    "bad header": head(b"GET /healthz", b"Bad Header: x"),
+}
+
+
+@pytest.mark.parametrize("request_", NO_HTTP.values(), ids=list(NO_HTTP))
 async def test_malformed_http_is_refused_in_the_one_shape(
-    sqlite_url: str, caplog: pytest.LogCaptureFixture, request_: bytes, status: int
+    sqlite_url: str, caplog: pytest.LogCaptureFixture, request_: bytes
 ) -> None:
     caplog.set_level(logging.INFO)
     async with small(sqlite_url) as s:
         with anyio.fail_after(STUCK_S):
             told = await said(s, request_)
-    head, _, body = told.partition(b"\r\n\r\n")
-    assert b" %d " % status in head.partition(b"\r\n")[0]
-    assert b"nosniff" in head
-    assert b"aiohttp" not in head
+    top, _, body = told.partition(b"\r\n\r\n")
+    assert b" 400 " in top.partition(b"\r\n")[0]
+    assert b"nosniff" in top
+    assert b"aiohttp" not in top
     assert json.loads(body)["error"] == "invalid_request"
     assert "Traceback" not in caplog.text
 
@@ -104,9 +90,9 @@ async def test_malformed_http_is_answered_with_the_id_of_its_request(
 
 
 MALFORMED = (
-    b"NOT HTTP AT ALL\r\n\r\n",
-    b"GET / HTTP/1.1\r\n" + HOST + b"X: " + b"a" * 20_000 + b"\r\n\r\n",
-    b"POST /wallet/wait HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    NO_HTTP["no http"],
+    head(b"GET /", b"X: " + b"a" * 20_000),
+    head(b"POST /wallet/wait", b"Transfer-Encoding: chunked") + b"ZZ\r\n",
 )
 
 
@@ -114,8 +100,7 @@ async def test_what_is_no_http_behind_a_proxy_is_answered_and_refused_to_nobody_
     sqlite_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    hop = b"X-Forwarded-For: 203.0.113.66\r\n"
-    good = b"GET /wallet/who HTTP/1.1\r\n" + HOST + hop + b"Connection: close\r\n\r\n"
+    good = head(b"GET /wallet/who", b"X-Forwarded-For: 203.0.113.66", b"Connection: close")
     async with small(sqlite_url, trusted_proxies="127.0.0.1", rate_anonymous=10) as s:
         with anyio.fail_after(STUCK_S):
             told = [(await said(s, one)).split()[1] for one in MALFORMED * 30]
@@ -142,7 +127,7 @@ async def test_what_is_no_http_is_paid_for_by_its_address(sqlite_url: str) -> No
 async def test_a_credential_that_is_no_text_is_a_wrong_one_and_costs_as_much(
     sqlite_url: str, caplog: pytest.LogCaptureFixture, header: bytes
 ) -> None:
-    asked = b"GET /wallet/who HTTP/1.1\r\n" + HOST + header + b"\r\nConnection: close\r\n\r\n"
+    asked = head(b"GET /wallet/who", header, b"Connection: close")
     async with small(sqlite_url, rate_anonymous=10) as s:
         told = [(await said(s, asked)).split()[1] for _ in range(3)]
     assert told == [b"401", b"401", b"429"]
@@ -156,14 +141,11 @@ async def test_a_body_that_dribbles_is_given_up(
     monkeypatch.setattr("http_shim.application.BODY_S", 0.2)
     monkeypatch.setattr(asgi_bridge, "BODY_S", 0.2)
     async with small(sqlite_url) as s:
-        for path in (b"/wallet/notes/n", b"/mcp"):
-            head = (
-                b"POST " + path + b" HTTP/1.1\r\n" + HOST + b"X-Service-User-Key: " + ALICE.encode()
-            )
+        for path in (b"POST /wallet/notes/n", b"POST /mcp"):
+            key = b"X-Service-User-Key: " + ALICE.encode()
+            asked = head(path, key, b"Content-Type: application/json", b"Content-Length: 100")
             with anyio.fail_after(STUCK_S):
-                told = await said(
-                    s, head + b"\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
-                )
+                told = await said(s, asked + b"{")
             assert b" 400 " in told.partition(b"\r\n")[0]
             assert b"does not arrive" in told
 
@@ -181,9 +163,9 @@ async def test_a_body_that_is_refused_for_its_length_is_not_asked_for(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "LINGER_S", 0.1)
-    head = b"Expect: 100-continue\r\nContent-Type: application/json\r\nConnection: close\r\n"
-    length = b"Content-Length: %d\r\n\r\n" % (MAX_BODY + 1)
+    expects = b"Expect: 100-continue", b"Content-Type: application/json", b"Connection: close"
+    length = b"Content-Length: %d" % (MAX_BODY + 1)
     async with small(sqlite_url) as s:
-        got = await said(s, b"POST /wallet/slow/n HTTP/1.1\r\n" + HOST + head + length)
+        got = await said(s, head(b"POST /wallet/slow/n", *expects, length))
     assert got.startswith(b"HTTP/1.1 413 ")
     assert b"100 Continue" not in got

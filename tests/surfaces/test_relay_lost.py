@@ -16,24 +16,19 @@ import pytest
 
 from server.mcp_api import proxy_client, session_limits
 from server.mcp_api.session_limits import SlotLimits
-from tests.surfaces.small import Small, small
-from tests.surfaces.test_host import HELLO, READY, Spoken, spoken
+from tests.surfaces.small import HELLO, META, READY, Small, small
+from tests.surfaces.test_host import Spoken, spoken
 from tests.waiting import STUCK_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
-}
 ERAS = [2025, 2026]
 
 
 class Wire:
     """A port that passes bytes on to a service, until it is told not to."""
 
-    def __init__(self) -> None:
-        self.port, self.to, self.cuts = 0, 0, False
+    def __init__(self, to: int) -> None:
+        self.port, self.to, self.cuts = 0, to, False
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
 
@@ -79,8 +74,7 @@ async def wired(
     s: Small, folder: Path, era: int, **more: str
 ) -> AsyncIterator[tuple[Wire, Spoken]]:
     """The relay, greeted, behind a wire."""
-    wire = Wire()
-    wire.to = port_of(s)
+    wire = Wire(port_of(s))
     await wire.up()
     try:
         async with spoken(s, folder, "--url", f"http://127.0.0.1:{wire.port}", **more) as agent:

@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack
 
 import anyio
 import pytest
-from aiohttp import ClientSession
 from mcp import Client
 
-from tests.surfaces.small import ALICE, BOB, WAYS, connected, small
+from tests.surfaces.small import ACCEPT, ALICE, BOB, HELLO, WAYS, by_key, connected, small
 from tests.waiting import STUCK_S, while_progressing
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +30,7 @@ async def test_200_sessions_at_once_each_see_their_own_and_none_loses_a_write(
             async with AsyncExitStack() as stack:
                 async with opening:
                     client = await stack.enter_async_context(
-                        connected(WAYS[n % 4], s.base, {"X-Service-User-Key": key})
+                        connected(WAYS[n % 4], s.base, by_key(key))
                     )
                 open_ += 1
                 if open_ == 200:
@@ -74,7 +73,7 @@ async def test_a_client_that_goes_away_does_not_undo_its_write(sqlite_url: str, 
 
         async def impatient() -> None:
             with left:
-                async with connected(way, s.base, {"X-Service-User-Key": ALICE}) as client:
+                async with connected(way, s.base, by_key(ALICE)) as client:
                     await client.call_tool("slow_keep", {"name": "mine"})
 
         group.start_soon(impatient)
@@ -91,24 +90,12 @@ async def test_a_client_that_goes_away_does_not_undo_its_write(sqlite_url: str, 
 
 
 async def test_another_key_on_a_session_finds_nothing(sqlite_url: str) -> None:
-    async with small(sqlite_url) as s, ClientSession() as http:
-        hello = {
-            "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        }
-        accept = {"Accept": "application/json, text/event-stream"}
-        async with http.post(
-            s.base + "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-            headers=accept | {"X-Service-User-Key": ALICE},
-        ) as r:  # fmt: skip
-            session = r.headers["Mcp-Session-Id"]
+    async with small(sqlite_url) as s:
+        opened = await s.post("/mcp", ALICE, json=HELLO, headers=ACCEPT)
+        headers = ACCEPT | {"Mcp-Session-Id": opened.headers["Mcp-Session-Id"]}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
         for key, status in ((BOB, 404), (ALICE, 200)):
-            async with http.post(
-                s.base + "/mcp", json={"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-                headers=accept | {"X-Service-User-Key": key, "Mcp-Session-Id": session},
-            ) as r:  # fmt: skip
-                assert r.status == status
+            assert (await s.post("/mcp", key, json=listing, headers=headers)).status == status
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -124,7 +111,7 @@ async def test_every_open_connection_hears_that_the_list_changed(sqlite_url: str
 
     async with (
         small(sqlite_url) as s,
-        connected(way, s.base, {"X-Service-User-Key": ALICE}, message_handler=hear) as client,
+        connected(way, s.base, by_key(ALICE), message_handler=hear) as client,
     ):
         assert "mandate_keep" in {t.name for t in (await client.list_tools()).tools}
         async with anyio.create_task_group() as group:

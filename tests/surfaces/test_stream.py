@@ -29,6 +29,7 @@ from server.system import SystemIds
 from storage.repositories.identities import Agent
 from storage.store import Store
 from tests.surfaces.conftest import KEY
+from tests.surfaces.small import Served
 from tests.waiting import STUCK_S, beating
 from tests.world import CHAIN_ID, START, Clock
 from tools.catalogue import OPERATIONS
@@ -41,7 +42,7 @@ HEADERS = {"X-Service-User-Key": KEY}
 
 
 @dataclass
-class Door:
+class Door(Served):
     """A served application over two mandates of one agent, and one of another."""
 
     base: str
@@ -50,28 +51,27 @@ class Door:
     runner: web.AppRunner
 
     async def append(self, count: int = 1, public_id: str = MINE) -> None:
+        row = NewEvent(
+            kind=LedgerKind.NOTE,
+            reported_by=Reporter.AGENT,
+            occurred_at=self.deps.clock.now(),
+            payload={"why": "a reason"},
+        )
         for _ in range(count):
-            row = NewEvent(
-                kind=LedgerKind.NOTE,
-                reported_by=Reporter.AGENT,
-                occurred_at=self.deps.clock.now(),
-                payload={"why": "a reason"},
-            )
-            await self.deps.store.write(
-                lambda uow, row=row: uow.ledger.append(  # type: ignore[misc]
-                    public_id, row, event_id=self.deps.ids.short("ev_"), now=self.deps.clock.now()
-                )
-            )
+            of = {"event_id": self.deps.ids.short("ev_"), "now": self.deps.clock.now()}
+            await self.deps.store.write(lambda uow, of=of: uow.ledger.append(public_id, row, **of))  # type: ignore[misc]
 
     @asynccontextmanager
     async def stream(
-        self, last: str | None = None, public_id: str = MINE
+        self,
+        last: str | None = None,
+        public_id: str = MINE,
+        headers: dict[str, str] = HEADERS,
+        **query: str,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        headers = HEADERS | ({"Last-Event-ID": last} if last is not None else {})
-        async with (
-            ClientSession() as http,
-            http.get(f"{self.base}/wallet/mandates/{public_id}/stream", headers=headers) as answer,
-        ):
+        headers = headers | ({"Last-Event-ID": last} if last is not None else {})
+        url = f"{self.base}/wallet/mandates/{public_id}/stream"
+        async with ClientSession() as http, http.get(url, params=query, headers=headers) as answer:
             yield answer
 
 
@@ -138,9 +138,7 @@ async def test_rows_come_as_they_are_stored_and_a_later_stream_goes_on_behind_th
             await door.append(3)
             rows = [await event(answer) for _ in range(3)]
         assert [r["id"].partition(".")[0] for r in rows] == ["3", "4", "5"]
-        events = f"{door.base}/wallet/mandates/{MINE}/events"
-        async with ClientSession() as http, http.get(events, headers=HEADERS) as answer:
-            page = (await answer.json())["items"]
+        page = (await door.get(f"/wallet/mandates/{MINE}/events", KEY)).body["items"]
         assert [json.loads(r["data"]) for r in rows] == page[:3][::-1]
         await door.append(120)  # more than one page of them while nobody listens
         async with door.stream(rows[0]["id"]) as answer:
@@ -152,9 +150,7 @@ async def test_rows_come_as_they_are_stored_and_a_later_stream_goes_on_behind_th
             await event(answer)
             assert (await event(answer))["id"].startswith("1.")
         # Who reconnects repeats the address it began with; the header says how far it came.
-        first = f"{door.base}/wallet/mandates/{MINE}/stream?last_event_id=0."
-        resumed = HEADERS | {"Last-Event-ID": rows[1]["id"]}
-        async with ClientSession() as http, http.get(first, headers=resumed) as answer:
+        async with door.stream(rows[1]["id"], last_event_id="0.") as answer:
             assert answer.status == 200
             assert (await event(answer))["id"] == rows[1]["id"]
 
@@ -190,11 +186,6 @@ async def test_who_may_not_see_the_mandate_or_names_no_row_of_it_gets_no_stream(
 async def test_who_has_fewer_streams_than_others_always_gets_one(store: Store) -> None:
     """`u_agent` fills the house; another agent of its owner, and then the owner, find a place."""
 
-    async def opened(door: Door, stack: AsyncExitStack, credential: dict[str, str], of: str) -> Any:
-        http = await stack.enter_async_context(ClientSession(headers=credential))
-        url = f"{door.base}/wallet/mandates/{of}/stream"
-        return await stack.enter_async_context(http.get(url))
-
     def more(uow: Any) -> None:
         uow.identities.add_key("k_two", "u_agent2", hashed("ak_" + "2" * 43), START)
         later = START + timedelta(days=1)
@@ -204,13 +195,15 @@ async def test_who_has_fewer_streams_than_others_always_gets_one(store: Store) -
     owner = {"Authorization": "Bearer ws_" + "3" * 43}
     async with served(store, streams_most=4) as door, AsyncExitStack() as stack:
         await store.write(more)
-        filled = [await opened(door, stack, HEADERS, MINE) for _ in range(4)]
+
+        async def opened(of: str = MINE, credential: dict[str, str] = HEADERS) -> Any:
+            return await stack.enter_async_context(door.stream(None, of, credential))
+
+        filled = [await opened() for _ in range(4)]
         assert [(await event(a))["event"] for a in filled] == ["open"] * 4
-        refused = await opened(door, stack, HEADERS, MINE)
-        assert (await refused.json())["error"] == "rate_limited"
-        for credential, of in ((second, THEIRS), (owner, MINE)):
-            answer = await opened(door, stack, credential, of)
-            assert (await event(answer))["event"] == "open"
+        assert (await (await opened()).json())["error"] == "rate_limited"
+        for of, credential in ((THEIRS, second), (MINE, owner)):
+            assert (await event(await opened(of, credential)))["event"] == "open"
         assert door.app[HUB].listening == 4
         ended = list[str]()
 

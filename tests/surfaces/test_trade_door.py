@@ -3,96 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
-from aiohttp import ClientSession
 
 from http_shim.application import build
 from http_shim.http_server import listen
-from tests.tools.trading.conftest import Desk, a_desk
+from storage.unit_of_work import UnitOfWork
+from tests.surfaces.small import JSON, Served
+from tests.tools.trading.conftest import a_desk
 from tests.tools.trading.orders import BTC, Trader, trader
 from tools.catalogue import OPERATIONS
 from tools.context.credentials import hashed
 
 pytestmark = pytest.mark.anyio
 TOKEN, KEY = "ws_" + "s" * 43, "ak_" + "k" * 43
+ORDERS = [("POST", "order"), ("POST", "close")]
+READS = ["/app/trade/me", "/app/trade/positions", "/wallet/order/cap", "/wallet/order/pending"]
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
+@dataclass
+class Trading(Served):
+    """The trade door of a person with an agent, on a port."""
+
+    base: str
+    trader: Trader
+
+
 @pytest.fixture
-async def served(sqlite_url: str) -> AsyncIterator[tuple[Desk, Trader, str]]:
+async def door(sqlite_url: str) -> AsyncIterator[Trading]:
     async with a_desk(sqlite_url) as desk:
         t = await trader(desk)
-        now = desk.clock.now()
+        now, user = desk.clock.now(), str(t.caller.user_id)
         until = now + timedelta(days=1)
-        user = str(t.caller.user_id)
-        await desk.store.write(
-            lambda uow: uow.identities.add_session(hashed(TOKEN), user, now, until, until)
-        )
         told = await desk.ok("owner_agent_register", t.caller, name="Scout")
-        await desk.store.write(
-            lambda uow: uow.identities.add_key("k_t", told["agent_id"], hashed(KEY), now)
-        )
+
+        def add(uow: UnitOfWork) -> None:
+            uow.identities.add_session(hashed(TOKEN), user, now, until, until)
+            uow.identities.add_key("k_t", told["agent_id"], hashed(KEY), now)
+
+        await desk.store.write(add)
         runner = await listen(build(desk.deps, OPERATIONS), "127.0.0.1", 0)
         try:
-            port = runner.addresses[0][1]
-            yield desk, t, f"http://127.0.0.1:{port}"
+            yield Trading(f"http://127.0.0.1:{runner.addresses[0][1]}", t)
         finally:
             await runner.cleanup()
 
 
 async def test_abuse_28_an_agent_key_is_refused_at_the_door_even_beside_a_session(
-    served: tuple[Desk, Trader, str],
+    door: Trading,
 ) -> None:
-    _, _, base = served
-    routes = [
-        ("GET", "me"),
-        ("GET", "positions"),
-        ("PUT", "limits"),
-        ("POST", "order"),
-        ("POST", "close"),
-    ]
-    async with ClientSession() as http:
-        for method, name in routes:
-            for headers in ({"X-Service-User-Key": KEY}, BEARER | {"X-Service-User-Key": KEY}):
-                async with http.request(
-                    method, f"{base}/app/trade/{name}", headers=headers, json={}
-                ) as r:
-                    assert (r.status, (await r.json())["error"]) == (403, "forbidden"), name
-            async with http.request(method, f"{base}/app/trade/{name}", json={}) as r:
-                assert (r.status, (await r.json())["error"]) == (401, "unauthenticated")
-        async with http.get(f"{base}/app/trade/products") as r:
-            assert r.status == 200
-            assert r.headers["Cache-Control"] == "public, max-age=20"
+    for method, name in [("GET", "me"), ("GET", "positions"), ("PUT", "limits"), *ORDERS]:
+        path = f"/app/trade/{name}"
+        for headers in ({}, BEARER):
+            told = await door.ask(method, path, KEY, headers=headers, json={})
+            assert told.told == (403, "forbidden"), name
+        assert (await door.ask(method, path, json={})).told == (401, "unauthenticated"), name
+    products = await door.get("/app/trade/products")
+    assert (products.status, products.headers["Cache-Control"]) == (200, "public, max-age=20")
 
 
-async def test_every_read_is_whole_on_the_wire(served: tuple[Desk, Trader, str]) -> None:
-    _, _, base = served
-    async with ClientSession(headers=BEARER) as http:
-        for path in ("/app/trade/me", "/app/trade/positions", "/wallet/order/cap", "/wallet/order/pending", "/wallet/agent/status"):  # fmt: skip
-            async with http.get(base + path) as r:
-                assert r.status == 200, await r.text()
+@pytest.mark.parametrize("path", [*READS, "/wallet/agent/status"])
+async def test_every_read_is_whole_on_the_wire(door: Trading, path: str) -> None:
+    told = await door.get(path, headers=BEARER)
+    assert told.status == 200, told.text
 
 
-async def test_an_order_is_prepared_and_executed_over_http(
-    served: tuple[Desk, Trader, str],
-) -> None:
-    _, t, base = served
-    async with ClientSession(headers=BEARER) as http:
-        async with http.post(f"{base}/wallet/order", json=BTC | {"mode_seen": "live"}) as r:
-            made = await r.json()
-            assert r.status == 201, made
-        body = {
-            "order_id": made["order"]["order_id"],
-            "confirm_id": made["confirm_id"],
-            "signature": t.sign(made["to_sign"]),
-        }
-        async with http.post(f"{base}/wallet/order/execute", json=body) as r:
-            told = await r.json()
-            assert (r.status, told["status"]) == (200, "executed")
-        async with http.get(f"{base}/wallet/order/{body['order_id']}") as r:
-            assert await r.json() == told
+async def test_an_order_is_prepared_and_executed_over_http(door: Trading) -> None:
+    reply = await door.post("/wallet/order", json=BTC | {"mode_seen": "live"}, headers=BEARER)
+    made = reply.body
+    assert reply.status == 201, made
+    order_id, signature = made["order"]["order_id"], door.trader.sign(made["to_sign"])
+    body = {"order_id": order_id, "confirm_id": made["confirm_id"], "signature": signature}
+    told = await door.post("/wallet/order/execute", json=body, headers=BEARER)
+    assert (told.status, told.body["status"]) == (200, "executed")
+    assert (await door.get(f"/wallet/order/{order_id}", headers=BEARER)).body == told.body
 
 
 @pytest.mark.parametrize(
@@ -107,10 +94,8 @@ async def test_an_order_is_prepared_and_executed_over_http(
     ],
 )
 async def test_abuse_33_what_is_no_order_is_refused_by_what_it_is(
-    raw: bytes, status: int, error: str, served: tuple[Desk, Trader, str]
+    raw: bytes, status: int, error: str, door: Trading
 ) -> None:
-    _, _, base = served
-    async with ClientSession(headers=BEARER | {"Content-Type": "application/json"}) as http:
-        for path in ("/wallet/order", "/app/trade/order", "/app/trade/close"):
-            async with http.post(base + path, data=raw) as r:
-                assert (r.status, (await r.json())["error"]) == (status, error), path
+    for path in ("/wallet/order", "/app/trade/order", "/app/trade/close"):
+        told = await door.post(path, data=raw, headers=BEARER | JSON)
+        assert told.told == (status, error), path

@@ -20,9 +20,8 @@ async def walked(
     seen: list[dict[str, Any]] = []
     cursor: str | None = None
     while True:
-        page = await world.ok(
-            "agent_activity", caller, agent_id=agent_id, limit=limit, cursor=cursor
-        )
+        given = {"agent_id": agent_id, "limit": limit, "cursor": cursor}
+        page = await world.ok("agent_activity", caller, **given)
         seen += page["items"]
         cursor = page["next_cursor"]
         if cursor is None:
@@ -32,24 +31,17 @@ async def walked(
 async def a_history(world: World) -> Any:
     """Rows in two mandates and balance changes, several of them in one instant."""
     m = await drafted(world)
-    told = await world.ok(
-        "owner_mandate_create", m.owner, budget_usdc="10", agent_id=m.agent.user_id
-    )
+    draft = {"budget_usdc": "10", "agent_id": m.agent.user_id}
+    told = await world.ok("owner_mandate_create", m.owner, **draft)
     second = replace(m, id=told["mandate"]["public_id"])
     for n in range(4):
         await m.as_agent("mandate_report_event", kind="note", payload={"text": f"a{n}"})
         await second.as_agent("mandate_report_event", kind="note", payload={"text": f"b{n}"})
-        delta = Delta(
-            chain_id=CHAIN_ID,
-            asset="USDC",
-            state="idle",
-            delta=1,
-            ref_kind="transfer_report",
-            ref_id=f"t{n}",
-        )
+        of = {"ref_kind": "transfer_report", "ref_id": f"t{n}"}
+        delta = Delta(chain_id=CHAIN_ID, asset="USDC", state="idle", delta=1, **of)
         await world.store.write(
-            lambda uow, d=delta: uow.transfers.move(m.agent.user_id, (d,), world.clock.now())
-        )  # type: ignore[misc]
+            lambda uow, d=delta: uow.transfers.move(m.agent.user_id, (d,), world.clock.now())  # type: ignore[misc]
+        )
         if n % 2:
             world.clock.forward(seconds=1)
     return m
@@ -86,20 +78,15 @@ async def test_what_is_added_meanwhile_moves_no_page(world: World) -> None:
     whole = await walked(world, m.agent, m.agent.user_id, 200)
     first = await world.ok("agent_activity", m.agent, agent_id=m.agent.user_id, limit=4)
     await m.as_agent("mandate_report_event", kind="note", payload={"text": "new"})
-    rest = await world.ok(
-        "agent_activity", m.agent, agent_id=m.agent.user_id, limit=200, cursor=first["next_cursor"]
-    )
+    after = {"agent_id": m.agent.user_id, "limit": 200, "cursor": first["next_cursor"]}
+    rest = await world.ok("agent_activity", m.agent, **after)
     assert first["items"] + rest["items"] == whole
 
 
 async def test_a_paid_read_carries_its_reference(world: World) -> None:
     m = await drafted(world)
-    await m.as_agent(
-        "mandate_report_event",
-        kind="fee",
-        amount_usdc="0.02",
-        payload={"fee_kind": "paid_read", "resource": "r1"},
-    )
+    paid = {"fee_kind": "paid_read", "resource": "r1"}
+    await m.as_agent("mandate_report_event", kind="fee", amount_usdc="0.02", payload=paid)
     (row,) = await walked(world, m.agent, m.agent.user_id)
     assert row["type"] == "paid_read"
     assert row["reference"] == {"resource": "r1", "fee_kind": "paid_read", "tx_hash": None}
@@ -108,26 +95,17 @@ async def test_a_paid_read_carries_its_reference(world: World) -> None:
 async def test_who_registered_the_agent_does_not_see_other_owners_mandates(world: World) -> None:
     m = await drafted(world)
     other, _ = await world.owner()
-    theirs = await world.ok(
-        "owner_mandate_create", other, budget_usdc="10", agent_id=m.agent.user_id
-    )
-    told = await world.do(
-        "mandate_report_event",
-        m.agent,
-        public_id=theirs["mandate"]["public_id"],
-        kind="note",
-        payload={"text": "theirs"},
-    )
-    assert told.status in (201, 202)
+    draft = {"budget_usdc": "10", "agent_id": m.agent.user_id}
+    theirs = await world.ok("owner_mandate_create", other, **draft)
+    report = {"kind": "note", "payload": {"text": "theirs"}}
+    public_id = theirs["mandate"]["public_id"]
+    await world.ok("mandate_report_event", m.agent, public_id=public_id, **report)
     assert names(await walked(world, m.agent, m.agent.user_id)) == ["theirs"]
     assert await walked(world, m.owner, m.agent.user_id) == []
-    assert (await world.do("agent_activity", other, agent_id=m.agent.user_id)).body[
-        "error"
-    ] == "not_found"
     rival, _ = await world.agent(m.owner)
-    assert (await world.do("agent_activity", rival, agent_id=m.agent.user_id)).body[
-        "error"
-    ] == "not_found"
+    for caller in (other, rival):
+        error = await world.error("agent_activity", caller, agent_id=m.agent.user_id)
+        assert error == "not_found"
 
 
 @pytest.mark.parametrize("cursor", ["", "nonsense", "WzEsMl0", "e30"])

@@ -48,30 +48,37 @@ async def report(
     **more: Any,
 ) -> OperationResult:
     given = {"chain_id": CHAIN_ID, "asset": "USDC", "amount": amount, "direction": direction} | more
-    return await world.do(
-        "transfer_report",
-        agent,
-        key=given.pop("key", None),
-        tx_hash=n if isinstance(n, str) else tx(n),
-        **given,
-    )
+    given["tx_hash"] = n if isinstance(n, str) else tx(n)
+    return await world.do("transfer_report", agent, **given)
+
+
+async def settle(world: World, n: int, actual: int | None) -> Any:
+    """Give a report its outcome, as the keeper does."""
+    told, now = TransferOutcome(actual), world.clock.now()
+    return await world.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(n), told, now))
+
+
+async def inbound(world: World, found: list[tuple[str, TransferLog]]) -> int:
+    """Take in what the chain moved."""
+    usdc, now = world.evm.usdc, world.clock.now()
+    return await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now))
 
 
 async def funded(world: World, agent: Caller, amount: str = "100", n: int = 10_000) -> None:
     assert (await report(world, agent, n, amount, "in")).status == 201
-    told = TransferOutcome(Usdc.parse(amount).micros)
-    assert await world.store.write(
-        lambda uow: settle_report(uow, CHAIN_ID, tx(n), told, world.clock.now())
-    )
+    assert await settle(world, n, Usdc.parse(amount).micros)
 
 
 async def held(world: World, agent: Caller) -> dict[str, str]:
     rows = (await world.ok("agent_balances", agent, agent_id=agent.user_id))["balances"]
-    return (
-        {s: rows[0][s] for s in ("idle", "in_transit")}
-        if rows
-        else {"idle": "0.000000", "in_transit": "0.000000"}
-    )
+    return {s: rows[0][s] if rows else "0.000000" for s in ("idle", "in_transit")}
+
+
+def of(idle: str, in_transit: str = "0.000000") -> dict[str, str]:
+    return {"idle": idle, "in_transit": in_transit}
+
+
+NOTHING = of("0.000000")
 
 
 async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World) -> None:
@@ -79,17 +86,10 @@ async def test_an_inbound_report_waits_in_transit_and_lands_on_idle(both: World)
     told = await report(both, agent, 1, "100.5", "in")
     assert told.status == 201
     assert told.body["status"] == "reported"
-    assert await held(both, agent) == {"idle": "0.000000", "in_transit": "100.500000"}
-    await both.store.write(
-        lambda uow: settle_report(
-            uow, CHAIN_ID, tx(1), TransferOutcome(100_000_000), both.clock.now()
-        )
-    )
-    assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
-    again = await both.store.write(
-        lambda uow: settle_report(uow, CHAIN_ID, tx(1), TransferOutcome(None), both.clock.now())
-    )
-    assert again is None
+    assert await held(both, agent) == of("0.000000", "100.500000")
+    await settle(both, 1, 100_000_000)
+    assert await held(both, agent) == of("100.000000")
+    assert await settle(both, 1, None) is None
 
 
 async def test_what_the_chain_told_of_a_transaction_first_stands_against_its_report(
@@ -100,16 +100,13 @@ async def test_what_the_chain_told_of_a_transaction_first_stands_against_its_rep
     await both.prove(other, others)
     await funded(both, agent, "5")
     assert (await report(both, agent, 1, "2", "in")).status == 201
-    usdc, now = both.evm.usdc, both.clock.now()
-    found = [(tx(1), TransferLog(usdc, wallet.address, others.address, 1_000_000, 0))]
+    found = [(tx(1), TransferLog(both.evm.usdc, wallet.address, others.address, 1_000_000, 0))]
     # It left the agent, who said that it came; then the chain mines it anew, with a gain.
-    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 2
-    told = TransferOutcome(2_000_000)
-    await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), told, now))
+    assert await inbound(both, found) == 2
+    await settle(both, 1, 2_000_000)
     assert await status_of(both, tx(1)) == (agent.user_id, "failed")
-    assert await held(both, agent) == {"idle": "4.000000", "in_transit": "0.000000"}
-    again = await both.store.write(lambda uow: settle_report(uow, CHAIN_ID, tx(1), told, now))
-    assert again is None
+    assert await held(both, agent) == of("4.000000")
+    assert await settle(both, 1, 2_000_000) is None
 
 
 async def test_a_duplicate_is_refused_whoever_reports_it_and_in_any_case(world: World) -> None:
@@ -130,7 +127,7 @@ async def test_an_outbound_report_above_idle_writes_nothing(world: World) -> Non
     reply = await report(world, agent, 1, "4.000001")
     assert (reply.status, reply.body["error"]) == (409, "insufficient_idle")
     assert reply.body["remaining"] == {"idle": "4.000000"}
-    assert await held(world, agent) == {"idle": "4.000000", "in_transit": "0.000000"}
+    assert await held(world, agent) == of("4.000000")
     assert (await report(world, agent, 1, "4")).status == 201
 
 
@@ -155,7 +152,7 @@ async def test_one_key_is_one_report(both: World) -> None:
             group.start_soon(once)
     assert {r.status for r in replies} == {201}
     assert len({str(dict(r.body)) for r in replies}) == 1
-    assert await held(both, agent) == {"idle": "95.000000", "in_transit": "5.000000"}
+    assert await held(both, agent) == of("95.000000", "5.000000")
     assert (await report(both, agent, 2, "5", key="k-1")).body["error"] == "idempotency_key_reused"
 
 
@@ -172,7 +169,7 @@ async def test_64_outbound_reports_at_once_never_overdraw(both: World) -> None:
             group.start_soon(one, n)
     assert sorted(r.status for r in replies) == [201] * 14 + [409] * 50
     assert {r.body["error"] for r in replies if r.refused} == {"insufficient_idle"}
-    assert await held(both, agent) == {"idle": "2.000000", "in_transit": "98.000000"}
+    assert await held(both, agent) == of("2.000000", "98.000000")
     assert (await verify(both.store)).ok
 
 
@@ -182,29 +179,23 @@ async def test_an_amount_that_moves_nothing_or_is_none_is_refused(
 ) -> None:
     _, agent, _ = await an_agent(world)
     assert (await report(world, agent, 1, amount, "in")).body["error"] == "invalid_number"
-    assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
+    assert await held(world, agent) == NOTHING
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("tx_hash", "0x12"),
-        ("asset", "US DC"),
-        ("direction", "up"),
-        ("chain_id", 0),
-        ("chain_id", "1"),
-        ("more", 1),
-    ],
-)
+WRONG = {
+    "tx_hash": ["0x12"],
+    "asset": ["US DC"],
+    "direction": ["up"],
+    "chain_id": [0, "1"],
+    "more": [1],
+}
+
+
+@pytest.mark.parametrize(("field", "value"), [(f, v) for f, of in WRONG.items() for v in of])
 async def test_a_report_has_a_form(world: World, field: str, value: Any) -> None:
     _, agent, _ = await an_agent(world)
-    given = {
-        "chain_id": CHAIN_ID,
-        "asset": "USDC",
-        "amount": "1",
-        "tx_hash": tx(1),
-        "direction": "in",
-    } | {field: value}
+    given = {"asset": "USDC", "amount": "1", "tx_hash": tx(1), "direction": "in"}
+    given |= {"chain_id": CHAIN_ID, field: value}
     reply = await world.do("transfer_report", agent, **given)
     assert reply.body["error"] == "invalid_request"
     assert reply.body["detail"]["fields"][0]["loc"] == field
@@ -237,13 +228,13 @@ async def test_the_chain_confirms_with_the_amount_that_moved(world: World) -> No
     assert (await report(world, agent, 77, "1", "out")).status == 201
     watch = TransferConfirmer(world.deps)
     assert await watch.round(CHAIN_ID) == 2
-    assert await held(world, agent) == {"idle": "110.000000", "in_transit": "1.000000"}
+    assert await held(world, agent) == of("110.000000", "1.000000")
     stored = await world.store.read(lambda uow: uow.transfers.get(CHAIN_ID, into))
     assert stored is not None
     assert (stored.status, stored.amount_actual) == ("confirmed", 40_000_000)
     world.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 1
-    assert await held(world, agent) == {"idle": "111.000000", "in_transit": "0.000000"}
+    assert await held(world, agent) == of("111.000000")
 
 
 async def test_a_transaction_of_somebody_else_is_confirmed_for_nobody(world: World) -> None:
@@ -254,11 +245,11 @@ async def test_a_transaction_of_somebody_else_is_confirmed_for_nobody(world: Wor
     assert (await report(world, agent, foreign, "40", "in")).status == 201
     watch = TransferConfirmer(world.deps)
     assert await watch.round(CHAIN_ID) == 0
-    assert await held(world, agent) == {"idle": "0.000000", "in_transit": "40.000000"}
+    assert await held(world, agent) == of("0.000000", "40.000000")
     world.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 1
     assert await status_of(world, foreign) == (agent.user_id, "failed")
-    assert await held(world, agent) == {"idle": "0.000000", "in_transit": "0.000000"}
+    assert await held(world, agent) == NOTHING
 
 
 async def test_an_address_that_signed_nothing_confirms_nothing_until_it_does(both: World) -> None:
@@ -268,10 +259,10 @@ async def test_an_address_that_signed_nothing_confirms_nothing_until_it_does(bot
     assert (await report(both, agent, hashed, "40", "in")).status == 201
     watch = TransferConfirmer(both.deps)
     assert await watch.round(CHAIN_ID) == 0
-    assert await held(both, agent) == {"idle": "0.000000", "in_transit": "40.000000"}
+    assert await held(both, agent) == of("0.000000", "40.000000")
     await both.prove(agent, wallet)
     assert await watch.round(CHAIN_ID) == 1
-    assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
+    assert await held(both, agent) == of("40.000000")
 
 
 async def test_naming_another_agents_address_takes_none_of_its_money(both: World) -> None:
@@ -285,13 +276,13 @@ async def test_naming_another_agents_address_takes_none_of_its_money(both: World
     assert (await report(both, thief, into, "40", "in")).status == 201
     watch = TransferConfirmer(both.deps)
     assert await watch.round(CHAIN_ID) == 0
-    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "40.000000"}
-    assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
+    assert await held(both, thief) == of("0.000000", "40.000000")
+    assert await held(both, agent) == of("40.000000")
     assert await watch.round(CHAIN_ID) == 0
-    assert await held(both, agent) == {"idle": "40.000000", "in_transit": "0.000000"}
+    assert await held(both, agent) == of("40.000000")
     both.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 1
-    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "0.000000"}
+    assert await held(both, thief) == NOTHING
     again = await report(both, agent, into, "40", "in")
     assert again.body["error"] == "duplicate_transfer"
     assert (await verify(both.store)).ok
@@ -308,7 +299,7 @@ async def test_a_report_on_the_wrong_side_is_not_confirmed(world: World) -> None
     assert await status_of(world, into) == (agent.user_id, "reported")
     world.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 1
-    assert await held(world, agent) == {"idle": "140.000000", "in_transit": "0.000000"}
+    assert await held(world, agent) == of("140.000000")
 
 
 @pytest.mark.parametrize("reporter", ["sender", "recipient", "chain"])
@@ -330,11 +321,9 @@ async def test_a_transfer_between_two_agents_is_in_both_balances_whoever_reports
     watch = TransferConfirmer(both.deps)
     for _ in range(2):
         await watch.round(CHAIN_ID)
-        await both.store.write(
-            lambda uow: take_inbound(uow, CHAIN_ID, both.evm.usdc, found, both.clock.now())
-        )
-    assert await held(both, payer) == {"idle": "70.000000", "in_transit": "0.000000"}
-    assert await held(both, payee) == {"idle": "30.000000", "in_transit": "0.000000"}
+        await inbound(both, found)
+    assert await held(both, payer) == of("70.000000")
+    assert await held(both, payee) == of("30.000000")
     for agent, side in ((payer, "out"), (payee, "in")):
         again = await report(both, agent, hashed, "30", side)
         assert again.body["error"] == "duplicate_transfer"
@@ -378,12 +367,12 @@ async def test_what_failed_is_confirmed_late_with_compensating_rows(
     watch = TransferConfirmer(both.deps)
     both.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 1
-    assert await held(both, agent) == {"idle": "100.000000", "in_transit": "0.000000"}
+    assert await held(both, agent) == of("100.000000")
     await both.prove(agent, wallet)
     assert await watch.round(CHAIN_ID) == 1
     assert await watch.round(CHAIN_ID) == 0
     idle = "130.000000" if direction == "in" else "70.000000"
-    assert await held(both, agent) == {"idle": idle, "in_transit": "0.000000"}
+    assert await held(both, agent) == of(idle)
     assert await status_of(both, hashed) == (agent.user_id, "confirmed")
     assert (await verify(both.store)).ok
 
@@ -399,10 +388,8 @@ async def test_an_inbound_transfer_that_nobody_reported_is_reported_by_the_chain
         (tx(2), TransferLog(usdc, wallet.address, stranger, 9_000_000, 0)),
         (tx(3), TransferLog(stranger, stranger, wallet.address, 9_000_000, 0)),
     ]
-    now = both.clock.now()
-    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 1
-    assert await both.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now)) == 0
-    assert await held(both, agent) == {"idle": "5.000000", "in_transit": "0.000000"}
+    assert [await inbound(both, found) for _ in range(2)] == [1, 0]
+    assert await held(both, agent) == of("5.000000")
     stored = await both.store.read(lambda uow: uow.transfers.get(CHAIN_ID, tx(1)))
     assert stored is not None
     assert (stored.reported_by, stored.status) == ("chain", "confirmed")
@@ -440,23 +427,11 @@ async def test_an_address_that_others_keep_busy_fills_no_table(
 ) -> None:
     monkeypatch.setattr("tools.keeper.transfer_confirmation.FOUND_A_DAY", 3)
     _, _, wallet = await an_agent(world, proves=True)
-    usdc = world.evm.usdc
-    found = [
-        (tx(n), TransferLog(usdc, "0x" + "99" * 20, wallet.address, 1_000_000, 0)) for n in range(9)
-    ]
-    assert (
-        await world.store.write(
-            lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, world.clock.now())
-        )
-        == 3
-    )
+    sender, usdc = "0x" + "99" * 20, world.evm.usdc
+    found = [(tx(n), TransferLog(usdc, sender, wallet.address, 1_000_000, 0)) for n in range(9)]
+    assert await inbound(world, found) == 3
     world.clock.forward(days=1)
-    assert (
-        await world.store.write(
-            lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, world.clock.now())
-        )
-        == 3
-    )
+    assert await inbound(world, found) == 3
 
 
 async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World) -> None:
@@ -464,23 +439,21 @@ async def test_a_false_claim_keeps_nobodys_transfer_out_of_the_books(both: World
     thief, purse = await both.agent(owner)
     await both.prove(thief, purse)
     _, other = await both.agent(owner)
-    into, out = (
-        await sent(both, other, wallet.address, "40"),
-        await sent(both, wallet, other.address, "30"),
-    )
+    into = await sent(both, other, wallet.address, "40")
+    out = await sent(both, wallet, other.address, "30")
     for hashed in (into, out):
         assert (await report(both, thief, hashed, "1", "in")).status == 201
     await funded(both, agent, "100")
     assert (await report(both, agent, out, "30")).body["error"] == "duplicate_transfer"
     watch = TransferConfirmer(both.deps)
     assert await watch.round(CHAIN_ID) == 0
-    assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
+    assert await held(both, agent) == of("110.000000")
     assert (await held(both, thief))["idle"] == "0.000000"
     both.clock.forward(hours=24)
     assert await watch.round(CHAIN_ID) == 2
-    assert await held(both, thief) == {"idle": "0.000000", "in_transit": "0.000000"}
+    assert await held(both, thief) == NOTHING
     for caller, amount, side in ((thief, "1", "in"), (agent, "30", "out")):
         again = await report(both, caller, out, amount, side)
         assert again.body["error"] == "duplicate_transfer"
-    assert await held(both, agent) == {"idle": "110.000000", "in_transit": "0.000000"}
+    assert await held(both, agent) == of("110.000000")
     assert (await verify(both.store)).ok

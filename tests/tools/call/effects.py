@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from chain.chains import EvmChains
@@ -16,6 +15,7 @@ from server.system import SystemIds
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
+from tests.world import Clock
 from tools.dispatch.run import run
 from tools.model.operation import (
     Caller,
@@ -29,7 +29,6 @@ from tools.model.operation import (
 )
 
 AGENT = Caller("agent", "u_agent", "u_owner")
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
 LOOK = NextStep("Read the order", None, "GET /wallet/order/{order_id}")
 
 
@@ -44,19 +43,6 @@ class Ordered(ResponseModel):
 
     size: int
     secret: str | None = None
-
-
-@dataclass
-class Clock:
-    """A clock that moves when told."""
-
-    at: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def forward(self, seconds: int) -> None:
-        self.at += timedelta(seconds=seconds)
 
 
 async def nothing() -> None:
@@ -95,6 +81,8 @@ class Venue:
 
     @property
     def operation(self) -> Operation:
+        steps = {"begin": self.begin, "act": self.act, "finish": self.finish, "undo": self.undo}
+        effect: ExternalEffect[int, int] = ExternalEffect(**steps, reconcile=(LOOK,), bound_s=5)
         return Operation(
             name="order_execute",
             title="Execute an order",
@@ -104,14 +92,7 @@ class Venue:
             request_model=Order,
             response_model=Ordered,
             writes=True,
-            effect=ExternalEffect(
-                begin=self.begin,
-                act=self.act,
-                finish=self.finish,
-                undo=self.undo,
-                reconcile=(LOOK,),
-                bound_s=5,
-            ),
+            effect=effect,
             idempotency=lambda caller, asked: f"{caller.user_id}:order",
         )
 

@@ -14,7 +14,7 @@ from tools.model.operation import ANONYMOUS, Caller
 from tools.model.serialization import encoded
 
 pytestmark = pytest.mark.anyio
-TABLES = (
+TABLES = [
     "mandates",
     "ledger_events",
     "approvals",
@@ -23,7 +23,7 @@ TABLES = (
     "policies",
     "agents",
     "agent_keys",
-)
+]
 
 
 async def counts(store: Store) -> dict[str, int]:
@@ -32,28 +32,11 @@ async def counts(store: Store) -> dict[str, int]:
     )
 
 
-NUMBERS = [
-    "NaN",
-    "Infinity",
-    "1e5",
-    "1.0000001",
-    "1000000000001",
-    "",
-    "abc",
-    "0x10",
-    "--1",
-    "1.",
-    ".5",
-    " 1 ",
-    "1.0000000",
-    "+1",
-    "01",
-    "1,5",
-    0.1234567,
-]
+NUMBERS = ["NaN", "Infinity", "1e5", "1.0000001", "1000000000001", "", "abc", "0x10", "--1", "1."]
+NUMBERS += [".5", " 1 ", "1.0000000", "+1", "01", "1,5"]
 
 
-@pytest.mark.parametrize("value", NUMBERS, ids=str)
+@pytest.mark.parametrize("value", [*NUMBERS, 0.1234567], ids=str)
 async def test_an_amount_that_is_none_is_refused(world: World, value: Any) -> None:
     m = await drafted(world)
     before = await counts(world.store)
@@ -74,29 +57,23 @@ async def test_what_no_number_is_written_as_is_a_wrong_type(world: World, value:
     ("fields", "loc"),
     [
         ({"budget_usdc": "0"}, "budget_usdc"),
-        (
-            {"budget_usdc": "100", "per_tx_cap_usdc": "60", "daily_cap_usdc": "50"},
-            "per_tx_cap_usdc",
-        ),
-        ({"budget_usdc": "100", "daily_cap_usdc": "101"}, "daily_cap_usdc"),
-        ({"budget_usdc": "100", "horizon_days": 0}, "horizon_days"),
-        ({"budget_usdc": "100", "horizon_days": 367}, "horizon_days"),
-        ({"budget_usdc": "100", "horizon_days": "30"}, "horizon_days"),
-        ({"budget_usdc": "100", "stop_floor_bps": 10001}, "stop_floor_bps"),
-        ({"budget_usdc": "100", "on_floor": "burn"}, "on_floor"),
-        ({"budget_usdc": "100", "payout_rule": {"kind": "x", "bps": 1}}, "payout_rule"),
-        ({"budget_usdc": "100", "payout_rule": {"bps": 5001}}, "payout_rule.bps"),
-        ({"budget_usdc": "100", "approval_above_usdc": "0"}, "approval_above_usdc"),
-        ({"budget_usdc": "100", "surprise": 1}, "surprise"),
-        ({"budget_usdc": "100", "open_board": "yes"}, "open_board"),
-        ({"budget_usdc": "100", "markets": ["nowhere"]}, "markets.0"),
-        ({"budget_usdc": "100", "allowed_targets": [{"kind": "cake"}]}, "allowed_targets.0.kind"),
-        (
-            {"budget_usdc": "100", "allowed_targets": [{"kind": "vault"}, {"kind": "vault"}]},
-            "allowed_targets",
-        ),
-        ({"purpose": "no budget"}, "budget_usdc"),
-        ({"budget_usdc": "100", "purpose": "x" * 2001}, "purpose"),
+        ({"per_tx_cap_usdc": "60", "daily_cap_usdc": "50"}, "per_tx_cap_usdc"),
+        ({"daily_cap_usdc": "101"}, "daily_cap_usdc"),
+        ({"horizon_days": 0}, "horizon_days"),
+        ({"horizon_days": 367}, "horizon_days"),
+        ({"horizon_days": "30"}, "horizon_days"),
+        ({"stop_floor_bps": 10001}, "stop_floor_bps"),
+        ({"on_floor": "burn"}, "on_floor"),
+        ({"payout_rule": {"kind": "x", "bps": 1}}, "payout_rule"),
+        ({"payout_rule": {"bps": 5001}}, "payout_rule.bps"),
+        ({"approval_above_usdc": "0"}, "approval_above_usdc"),
+        ({"surprise": 1}, "surprise"),
+        ({"open_board": "yes"}, "open_board"),
+        ({"markets": ["nowhere"]}, "markets.0"),
+        ({"allowed_targets": [{"kind": "cake"}]}, "allowed_targets.0.kind"),
+        ({"allowed_targets": [{"kind": "vault"}, {"kind": "vault"}]}, "allowed_targets"),
+        ({"budget_usdc": None}, "budget_usdc"),
+        ({"purpose": "x" * 2001}, "purpose"),
     ],
 )
 async def test_a_draft_with_a_wrong_field_names_it(
@@ -104,7 +81,8 @@ async def test_a_draft_with_a_wrong_field_names_it(
 ) -> None:
     owner, _ = await world.owner()
     before = await counts(world.store)
-    reply = await world.do("owner_mandate_create", owner, **fields)
+    given = {n: v for n, v in ({"budget_usdc": "100"} | fields).items() if v is not None}
+    reply = await world.do("owner_mandate_create", owner, **given)
     assert (reply.status, reply.body["error"]) == (400, "invalid_request")
     assert loc in {f["loc"] for f in reply.body["detail"]["fields"]}
     assert await counts(world.store) == before
@@ -121,9 +99,8 @@ async def test_another_owners_mandate_is_as_if_it_were_not_there(world: World) -
         caller = stranger if op.auth != "agent" else rival
         arguments = {"public_id": m.id} | SAMPLES.get(op.name, {})
         theirs = await world.do(op.name, caller, **arguments)
-        nobody_there = await world.do(
-            op.name, caller, **(arguments | {"public_id": "m_zzzzzzzzzz"})
-        )
+        arguments |= {"public_id": "m_zzzzzzzzzz"}
+        nobody_there = await world.do(op.name, caller, **arguments)
         assert (theirs.status, theirs.body["error"]) == (404, "not_found"), op.name
         assert dict(theirs.body) == dict(nobody_there.body), op.name
     assert await counts(world.store) == before
@@ -151,66 +128,46 @@ async def test_every_operation_refuses_a_caller_of_another_role(world: World) ->
     for op in OPERATIONS:
         if op.auth == "open":
             continue
-        assert (await world.do(op.name, ANONYMOUS)).body["error"] == "unauthenticated", op.name
-        wrong = {
-            "owner": agent,
-            "agent": owner,
-            "keeper": owner,
-            "admin": Caller("keeper"),
-            "owner_or_agent": Caller("keeper"),
-        }[op.auth]
-        assert (await world.do(op.name, wrong)).body["error"] == "forbidden", op.name
+        assert await world.error(op.name, ANONYMOUS) == "unauthenticated", op.name
+        wrong = {"owner": agent, "agent": owner, "keeper": owner}.get(op.auth, Caller("keeper"))
+        assert await world.error(op.name, wrong) == "forbidden", op.name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "apiKey",
-        "API-SECRET",
-        "private_key",
-        "mnemonic",
-        "Seed Phrase",
-        "passphrase",
-        "binanceApiKey",
-        "exchange_api_secret",
-        "binanceApiSecret",
-        "wallet_seed",
-        "hmac_secret",
-        "seed_words",
-        "recovery_phrase",
-        "private key pem",
-        "api_token",
-    ],
-)
+@pytest.mark.parametrize("name", ["apiKey", "Seed Phrase", "hmac_secret", "private key pem"])
 async def test_a_secret_is_refused_at_any_depth_and_never_repeated(world: World, name: str) -> None:
     owner, _ = await world.owner()
     agent, _ = await world.agent(owner)
     before = await counts(world.store)
-    reply = await world.do(
-        "owner_agent_policy_put",
-        owner,
-        agent_id=agent.user_id,
-        venues=[{"x": {"deep": [{name: "hunter2"}]}}],
-    )
+    given = {"agent_id": agent.user_id, "venues": [{"x": {"deep": [{name: "hunter2"}]}}]}
+    reply = await world.do("owner_agent_policy_put", owner, **given)
     assert (reply.status, reply.body["error"]) == (400, "secret_not_accepted")
     assert "hunter2" not in str(reply.body)
     assert await counts(world.store) == before
 
 
+NOT_AN_AGENTS = ("deposit", "withdraw", "signed", "stop", "payout")
+NOT_AN_AGENTS_KEYS = (
+    "violation",
+    "executed",
+    "approval",
+    "refusal",
+    "marked",
+    "reverses",
+    "log_index",
+)
+
+
 async def test_an_agent_writes_only_its_own_kinds_and_payload_keys(world: World) -> None:
     m = await working(world)
-    for kind in ("deposit", "withdraw", "signed", "stop", "payout"):
-        assert (await m.as_agent("mandate_report_event", kind=kind, amount_usdc="1")).body[
-            "error"
-        ] == "invalid_request"
-    for key in ("violation", "executed", "approval", "refusal", "marked", "reverses", "log_index"):
-        reply = await m.as_agent("mandate_report_event", kind="note", payload={key: {}})
-        assert reply.body["error"] == "invalid_request", key
+    wrong: list[dict[str, Any]] = [{"kind": kind, "amount_usdc": "1"} for kind in NOT_AN_AGENTS]
+    wrong += [{"kind": "note", "payload": {key: {}}} for key in NOT_AN_AGENTS_KEYS]
+    for given in wrong:
+        reply = await m.as_agent("mandate_report_event", **given)
+        assert reply.body["error"] == "invalid_request", given
     negative = await m.as_agent("mandate_report_event", kind="buy", amount_usdc="-1")
     assert negative.body["error"] == "invalid_number"
-    assert (
-        await m.as_agent("mandate_report_event", kind="resolve", amount_usdc="-1")
-    ).status == 201
+    resolved = await m.as_agent("mandate_report_event", kind="resolve", amount_usdc="-1")
+    assert resolved.status == 201
 
 
 @pytest.mark.parametrize("key", ["", "a" * 129, "spa ce", "ü", "a/b"])

@@ -13,8 +13,9 @@ from anyio import fail_after
 
 from domain.refusals import Refused, refusal
 from storage.store import Store
-from tests.tools.call.effects import Clock, Venue, deps_on, order, post_and_hang
+from tests.tools.call.effects import Venue, deps_on, order, post_and_hang
 from tests.waiting import STUCK_S
+from tests.world import Clock
 from tools.dispatch import external_effects
 
 pytestmark = pytest.mark.anyio
@@ -141,9 +142,9 @@ async def test_a_process_that_is_killed_after_the_post_leaves_an_unknown_outcome
     deps = deps_on(store, clock)
     # Nobody can tell yet whether it still runs.
     assert (await order(venue, deps)).body["error"] == "idempotency_in_flight"
-    clock.forward(34)
+    clock.forward(seconds=34)
     assert (await order(venue, deps)).body["error"] == "idempotency_in_flight"
-    clock.forward(1)
+    clock.forward(seconds=1)
     reply = await order(venue, deps)
     assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")
     assert venue.posts == []

@@ -23,7 +23,8 @@ NAMES = [
     "passwords", "db.passwd", "credential", "credentials", "keystore", "key_store", "wif", "xprv", "recovery phrase", "client_secret",
     "рrivаtе_kеу", "ѕeсret", "ｓｅｃｒｅｔ", "pássword", "s3cret", "pa55word", "pr1vate_key", "p r i v a t e k e y", "𝗺𝗻𝗲𝗺𝗼𝗻𝗶𝗰", "κeystore",
     "bearer_token", "accessTokens", "signer_key", "master-key", "recovery_words", "backup_phrase", "seedWords", "mnemonik",
-    "pk", "SK", "p_key", "private", "jwt",
+    "pk", "SK", "p_key", "private", "jwt", "API-SECRET", "Seed Phrase", "binanceApiKey", "exchange_api_secret", "binanceApiSecret",
+    "wallet_seed", "hmac_secret", "seed_words", "private key pem", "api_token",
 ]  # fmt: skip
 PLAIN = [
     "secretary", "venue", "market", "seeding_note", "password_free"[9:], "access", "token", "tokens_in", "keyword", "exceeded",
@@ -87,7 +88,7 @@ def test_a_phrase_as_a_list_of_words_is_refused() -> None:
 
 
 def test_hashes_signatures_calldata_and_plain_text_are_taken() -> None:
-    for name in (
+    for name in [
         "tx_hash",
         "txHash",
         "action_hash",
@@ -96,7 +97,7 @@ def test_hashes_signatures_calldata_and_plain_text_are_taken() -> None:
         "callData",
         "signature",
         "digest",
-    ):
+    ]:
         refuse_secrets({name: "0x" + KEY})
     refuse_secrets({"target": {"market": "0x" + KEY}, "position": {"market": "0x" + KEY}})
     refuse_secrets({"position": {"position_id": "0x" + KEY, "id": "0x" + KEY[:40]}})
@@ -108,7 +109,6 @@ def test_hashes_signatures_calldata_and_plain_text_are_taken() -> None:
     refuse_secrets({"note": "Lend up to 500 USDC for thirty days, never more than 50 a day. " * 20})
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @given(
     st.dictionaries(

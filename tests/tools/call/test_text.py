@@ -40,18 +40,8 @@ def test_what_nobody_can_see_is_found_and_shown_as_a_code_point(text: str) -> No
 
 
 def test_plain_text_of_any_script_passes_as_it_is() -> None:
-    for text in (
-        "Ω-Scout 7",
-        "Zoë",
-        "日本の代理人",
-        "عميل",
-        "स्काउट",
-        "❤️ agent",
-        "a-b_c.d",
-        "1️⃣ first",
-        "©️ ™️ ℹ️",
-        "👁️",
-    ):
+    plain = ("Ω-Scout 7", "Zoë", "日本の代理人", "عميل", "स्काउट", "❤️ agent", "a-b_c.d", "1️⃣ first")
+    for text in (*plain, "©️ ™️ ℹ️", "👁️"):
         assert text_problem(text, lines=False) is None
         assert escape_unfit(text) == text
     assert text_problem("two\nlines", lines=True) is None

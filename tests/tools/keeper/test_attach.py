@@ -39,18 +39,27 @@ def reading(world: World, confirmations: int = 0) -> ChainSync:
     return ChainSync(world.deps, LogReader(chains.get(CHAIN_ID)))
 
 
-async def create(world: World, m: Mandated, by: Any = None) -> str:
-    call = (await m.as_owner("owner_create_call")).body["call"]
-    ok, tx = await world.mined(by or m.owner_wallet, call)
+async def mined(world: World, wallet: Any, call: Any) -> str:
+    ok, tx = await world.mined(wallet, dict(call), gas=900_000)
     assert ok
     return tx
+
+
+async def create(world: World, m: Mandated, by: Any = None) -> str:
+    call = (await m.as_owner("owner_create_call")).body["call"]
+    return await mined(world, by or m.owner_wallet, call)
+
+
+def lost(world: World, tx: str) -> None:
+    """The newest block is gone, and another without the transaction stands in its place."""
+    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
+    world.evm.chain.mine()
 
 
 async def deposit(world: World, m: Mandated, amount: str) -> str:
     await world.mint(m.owner_wallet.address, amount)
     for call in (await m.as_owner("owner_fund", amount=amount)).body["calls"]:
-        ok, tx = await world.mined(m.owner_wallet, call)
-        assert ok
+        tx = await mined(world, m.owner_wallet, call)
     return tx
 
 
@@ -76,8 +85,7 @@ async def test_a_front_runners_creation_is_attached_by_the_owners_own_transactio
     m = await signed(world)
     call = (await m.as_owner("owner_create_call")).body["call"]
     await world.mined(world.wallet(), call)
-    ok, second = await world.mined(m.owner_wallet, call)
-    assert ok
+    second = await mined(world, m.owner_wallet, call)
     told = await m.as_owner("owner_vault_attach", tx_hash=second)
     assert told.status == 200, told.body
     assert told.body["mandate"]["vault_address"]
@@ -210,8 +218,7 @@ async def test_a_reorganised_creation_gives_the_create_call_back(
     assert (await m.as_owner("owner_vault_attach", tx_hash=tx)).status == 200
     assert (await m.as_owner("owner_create_call")).body["error"] == "wrong_status"
     await reads.on()
-    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
-    world.evm.chain.mine()
+    lost(world, tx)
     await reads.on()
     assert await vault_of(m) is None
     assert (await m.as_owner("owner_create_call")).body["configured"] is True
@@ -225,13 +232,10 @@ async def test_a_reorganised_creation_gives_the_create_call_back(
 async def test_a_stop_that_never_happened_leaves_a_live_mandate(world: World) -> None:
     m, reads = await working(world), reading(world)
     await reads.on()
-    call = (await m.as_owner("owner_stop_call")).body["call"]
-    ok, tx = await world.mined(m.owner_wallet, call)
-    assert ok
+    tx = await mined(world, m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).body["mandate"]["status"] == "stopped"
     await reads.on()
-    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
-    world.evm.chain.mine()
+    lost(world, tx)
     await reads.on()
     told = (await m.read())["mandate"]
     assert (told["status"], told["paused"]) == ("working", False)
@@ -241,14 +245,11 @@ async def test_a_stop_that_never_happened_leaves_a_live_mandate(world: World) ->
 async def test_a_claim_waits_again_when_its_row_is_reorganised_away(world: World) -> None:
     m, reads = await working(world), reading(world)
     await reads.on()
-    told = await m.execute("10")
-    ok, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
-    assert ok
+    tx = await mined(world, m.agent_wallet, (await m.execute("10")).body)
     await m.as_agent("mandate_report_event", kind="buy", amount_usdc="10", tx_hash=tx)
     await reads.on()
     assert (await m.read())["progress"]["pending_claims"]["count"] == 0
-    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
-    world.evm.chain.mine()
+    lost(world, tx)
     await reads.on()
     seen = (await m.read())["progress"]
     assert (seen["pending_claims"]["count"], seen["cash"]) == (1, "500.000000")
@@ -259,9 +260,7 @@ async def test_a_claim_waits_that_names_a_transaction_whose_row_is_gone_already(
 ) -> None:
     """The agent tells of its call after a reorganisation took it away."""
     m, reads = await working(world), reading(world)
-    told = dict((await m.execute("30")).body)
-    ok, tx = await world.mined(m.agent_wallet, told, gas=900_000)
-    assert ok
+    tx = await mined(world, m.agent_wallet, (await m.execute("30")).body)
     raw = world.evm.chain.head.txs[0].raw
     await reads.on()
     world.evm.chain.reorg(1, keep=False)
@@ -281,9 +280,7 @@ async def test_a_claim_waits_that_names_a_transaction_whose_row_is_gone_already(
 async def test_a_receipt_of_a_block_that_is_gone_is_not_believed(world: World) -> None:
     """A node behind still tells of the branch that the reader left."""
     m, reads = await working(world), reading(world)
-    told = await m.execute("10")
-    ok, tx = await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
-    assert ok
+    tx = await mined(world, m.agent_wallet, (await m.execute("10")).body)
     chain = world.deps.chains.get(CHAIN_ID)
     old = await chain.receipt(tx)
     world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})

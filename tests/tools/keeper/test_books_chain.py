@@ -7,33 +7,21 @@ from typing import Any
 
 import pytest
 
-from server.keeper.scheduler import KeeperScheduler
-from server.settings import Settings
-from server.wiring import Runtime
-from tests.world import CHAIN_ID, Mandated, World, working
-from venue.venues import Networks
+from tests.tools.keeper.test_attach import lost, mined
+from tests.tools.keeper.test_transfers_chain import ticks
+from tests.world import Mandated, World, working
 
 pytestmark = pytest.mark.anyio
 
 
-def ticks(world: World) -> KeeperScheduler:
-    settings = Settings(chains={CHAIN_ID: {"rpc_url": world.evm.url}})  # type: ignore[dict-item]
-    return KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
-
-
-async def sent(world: World, m: Mandated, wallet: Any, name: str) -> str:
+async def sent(world: World, m: Mandated, name: str) -> str:
     """Send a call that the owner asked for."""
-    told = (await m.as_owner(name)).body
-    ok, tx = await world.mined(wallet, told["call"])
-    assert ok
-    return tx
+    return await mined(world, m.owner_wallet, (await m.as_owner(name)).body["call"])
 
 
 async def reported(m: Mandated, tx: str, amount: str = "70", **payload: Any) -> dict[str, Any]:
-    reply = await m.as_agent(
-        "mandate_report_event", kind="buy", amount_usdc=amount, tx_hash=tx, payload=payload
-    )
-    return dict(reply.body)
+    buy = {"kind": "buy", "amount_usdc": amount, "tx_hash": tx, "payload": payload}
+    return dict((await m.as_agent("mandate_report_event", **buy)).body)
 
 
 async def ended(m: Mandated) -> list[str]:
@@ -59,9 +47,7 @@ async def test_a_report_whose_transaction_reverted_gives_its_day_back(world: Wor
 
 async def test_a_report_of_another_vault_s_transaction_ends_as_such(world: World) -> None:
     m, other = await working(world), await working(world)
-    call = (await other.execute("70")).body
-    ok, tx = await world.mined(other.agent_wallet, dict(call), gas=900_000)
-    assert ok
+    tx = await mined(world, other.agent_wallet, (await other.execute("70")).body)
     await reported(m, tx)
     await ticks(world).round()
     assert await ended(m) == ["elsewhere"]
@@ -84,8 +70,7 @@ async def test_a_report_that_no_block_answers_ends_when_the_reader_has_passed_it
 
 async def test_a_claim_ends_with_its_chain_row_and_the_chain_s_figures_stand(world: World) -> None:
     m = await working(world)
-    ok, tx = await world.mined(m.agent_wallet, dict((await m.execute("70")).body), gas=900_000)
-    assert ok
+    tx = await mined(world, m.agent_wallet, (await m.execute("70")).body)
     await reported(m, tx, "90", position={"id": "p"})
     used = (await m.read())["limits"]["used"]["per_day"]
     assert (used["value"], used["reserved"]) == ("90.000000", "0.000000")
@@ -94,10 +79,8 @@ async def test_a_claim_ends_with_its_chain_row_and_the_chain_s_figures_stand(wor
     used = read["limits"]["used"]["per_day"]
     assert (used["value"], used["reserved"], used["source"]) == ("70.000000", "0.000000", "chain")
     (action,) = [s for s in read["steps"] if s["reported_by"] == "agent"]
-    assert action["contradicted"] == {
-        "told": {"out": "90.000000", "in": "0.000000"},
-        "measured": {"out": "70.000000", "in": "0.000000"},
-    }
+    told, measured = ({"out": out, "in": "0.000000"} for out in ("90.000000", "70.000000"))
+    assert action["contradicted"] == {"told": told, "measured": measured}
     (position,) = read["progress"]["positions"]
     assert [p["id"] for p in position["parts"]] == ["p"]
 
@@ -107,13 +90,13 @@ async def test_pause_and_resume_read_out_of_order_leave_the_record_where_the_vau
     world: World, first: str
 ) -> None:
     m = await working(world)
-    pause = await sent(world, m, m.owner_wallet, "owner_pause_call")
-    resume = await sent(world, m, m.owner_wallet, "owner_resume_call")
+    pause = await sent(world, m, "owner_pause_call")
+    resume = await sent(world, m, "owner_resume_call")
     early = pause if first == "pause" else resume
     assert (await m.as_owner("owner_vault_tx", tx_hash=early)).status == 200
     await ticks(world).round()
     assert (await m.read())["mandate"]["paused"] is False
-    again = await sent(world, m, m.owner_wallet, "owner_pause_call")
+    again = await sent(world, m, "owner_pause_call")
     assert (await m.as_owner("owner_vault_tx", tx_hash=again)).status == 200
     await ticks(world).round()
     assert (await m.read())["mandate"]["paused"] is True
@@ -121,14 +104,13 @@ async def test_pause_and_resume_read_out_of_order_leave_the_record_where_the_vau
 
 async def test_a_withdrawal_recorded_before_the_call_before_it_flags_nothing(world: World) -> None:
     m = await working(world)
-    ok, _ = await world.mined(m.agent_wallet, dict((await m.execute("70")).body), gas=900_000)
-    assert ok
+    await mined(world, m.agent_wallet, (await m.execute("70")).body)
     await world.mint(m.vault, "50")  # a donation leaves with the withdrawal
     world.clock.forward(days=1)
-    await sent(world, m, m.owner_wallet, "owner_stop_call")
+    await sent(world, m, "owner_stop_call")
     world.clock.forward(days=4)  # open positions hold it back no longer
     world.evm.chain.mine()
-    tx = await sent(world, m, m.owner_wallet, "owner_withdraw_call")
+    tx = await sent(world, m, "owner_withdraw_call")
     assert (await m.as_owner("owner_vault_tx", tx_hash=tx, kind="withdraw")).status == 200
     await ticks(world).round()
     read = await m.read()
@@ -142,11 +124,10 @@ async def test_a_stop_that_a_reorganisation_took_away_is_taken_back(world: World
     world.deps = replace(world.deps, keeper=None)  # it would settle at once
     keeper = ticks(world)
     await keeper.round()
-    tx = await sent(world, m, m.owner_wallet, "owner_stop_call")
+    tx = await sent(world, m, "owner_stop_call")
     await keeper.round()
     assert (await m.read())["mandate"]["status"] == "stopped"
-    world.evm.chain.reorg(1, drop={bytes.fromhex(tx[2:])})
-    world.evm.chain.mine()
+    lost(world, tx)
     await keeper.round()
     read = await m.read()
     assert (read["mandate"]["status"], read["mandate"]["paused"]) == ("working", False)
@@ -158,8 +139,7 @@ async def test_marks_are_the_same_with_dry_run_on_and_off(world: World, dry: boo
     m = await working(world)
     await ticks(world).round()
     assert [e for e in (await m.read())["events"] if "marked" in e["payload"]] == []
-    call = await m.execute("60")
-    _, tx = await world.mined(m.agent_wallet, dict(call.body), gas=900_000)
+    tx = await mined(world, m.agent_wallet, (await m.execute("60")).body)
     await ticks(world).round()
     events = (await m.read())["events"]
     (moved,) = [e for e in events if e["tx_hash"] == tx]

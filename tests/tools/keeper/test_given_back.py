@@ -33,8 +33,7 @@ async def handed_out(m: Mandated, amount: str) -> dict[str, Any]:
 
 async def mined(world: World, m: Mandated, call: dict[str, Any]) -> bytes:
     """Send the call; the transaction as it was signed."""
-    ok, _ = await world.mined(m.agent_wallet, call, gas=900_000)
-    assert ok
+    assert (await world.mined(m.agent_wallet, call, gas=900_000))[0]
     return bytes(world.evm.chain.head.txs[0].raw)
 
 
@@ -54,8 +53,7 @@ async def breaches(m: Mandated) -> list[str]:
 
 
 async def reserved(m: Mandated) -> str:
-    told: str = (await m.read())["limits"]["used"]["per_day"]["reserved"]
-    return told
+    return str((await m.read())["limits"]["used"]["per_day"]["reserved"])
 
 
 async def test_a_vanished_execution_gives_its_approval_and_its_reservation_back(

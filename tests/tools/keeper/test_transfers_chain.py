@@ -27,16 +27,23 @@ def ticks(world: World) -> KeeperScheduler:
     return KeeperScheduler(Runtime(settings, world.deps, world.chains, Networks({})))
 
 
-async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
-    await world.mint(wallet.address, amount)
-    call = Call(
-        CHAIN_ID,
-        world.evm.usdc,
-        abi_codec.calldata("TestUSDC", "transfer", (to, Usdc.parse(amount))),
-    )
+async def token(world: World, wallet: Any, function: str, *args: Any) -> str:
+    """Call the token's contract."""
+    call = Call(CHAIN_ID, world.evm.usdc, abi_codec.calldata("TestUSDC", function, args))
     ok, hashed = await world.mined(wallet, wire(call))
     assert ok
     return hashed
+
+
+async def pay(world: World, wallet: Any, to: str, amount: str) -> str:
+    await world.mint(wallet.address, amount)
+    return await token(world, wallet, "transfer", to, Usdc.parse(amount))
+
+
+def received(hashed: str, amount: str) -> dict[str, Any]:
+    """A report of what came in."""
+    of = {"chain_id": CHAIN_ID, "asset": "usdc", "amount": amount}
+    return of | {"tx_hash": hashed, "direction": "in"}
 
 
 async def registered(world: World) -> tuple[Caller, Any, Any]:
@@ -63,14 +70,8 @@ async def test_what_nobody_reported_is_found_once(world: World) -> None:
     assert await idle(world, agent) == "7.500000"
     (row,) = (await world.ok("agent_activity", agent, agent_id=agent.user_id))["items"]
     assert (row["ref_kind"], row["ref_id"]) == ("transfer_confirmed", hashed)
-    late = {
-        "chain_id": CHAIN_ID,
-        "asset": "USDC",
-        "amount": "7.5",
-        "tx_hash": hashed,
-        "direction": "in",
-    }
-    assert (await world.do("transfer_report", agent, **late)).body["error"] == "duplicate_transfer"
+    late = received(hashed, "7.5")
+    assert await world.error("transfer_report", agent, **late) == "duplicate_transfer"
 
 
 async def test_a_report_that_came_first_is_confirmed_not_doubled(world: World) -> None:
@@ -78,14 +79,7 @@ async def test_a_report_that_came_first_is_confirmed_not_doubled(world: World) -
     keeper = ticks(world)
     await keeper.round()
     hashed = await pay(world, stranger, wallet.address, "3")
-    mine = {
-        "chain_id": CHAIN_ID,
-        "asset": "usdc",
-        "amount": "3",
-        "tx_hash": hashed,
-        "direction": "in",
-    }
-    assert (await world.do("transfer_report", agent, **mine)).status == 201
+    assert (await world.do("transfer_report", agent, **received(hashed, "3"))).status == 201
     await keeper.round()
     assert await idle(world, agent) == "3.000000"
 
@@ -94,13 +88,8 @@ async def test_an_address_is_the_agents_that_proved_it_whoever_names_it(world: W
     agent, wallet, stranger = await registered(world)
     owner, _ = await world.owner()
     rival, _ = await world.agent(owner)
-    await world.ok(
-        "agent_deposit_address",
-        rival,
-        agent_id=rival.user_id,
-        chain_id=CHAIN_ID,
-        address=wallet.address,
-    )
+    named = {"agent_id": rival.user_id, "chain_id": CHAIN_ID, "address": wallet.address}
+    await world.ok("agent_deposit_address", rival, **named)
     keeper = ticks(world)
     await keeper.round()
     await pay(world, stranger, wallet.address, "3")
@@ -168,9 +157,7 @@ async def test_a_transfer_larger_than_all_usdc_is_left_out_and_the_others_are_fo
     agent, wallet, stranger = await registered(world)
     keeper = ticks(world)
     await keeper.round()
-    data = abi_codec.calldata("TestUSDC", "mint", (wallet.address, micros))
-    ok, _ = await world.mined(stranger, wire(Call(CHAIN_ID, world.evm.usdc, data)))
-    assert ok
+    await token(world, stranger, "mint", wallet.address, micros)
     await keeper.settle_transfers(world.chains.get(CHAIN_ID))
     await pay(world, stranger, wallet.address, "7.5")
     await keeper.settle_transfers(world.chains.get(CHAIN_ID))
@@ -185,9 +172,8 @@ async def test_a_balance_that_a_transfer_would_outgrow_stays_and_the_next_is_fou
     agent, wallet, stranger = await registered(world)
     keeper = ticks(world)
     await keeper.round()
-    data = abi_codec.calldata("TestUSDC", "mint", (wallet.address, 10**18))
     for _ in range(10):
-        assert (await world.mined(stranger, wire(Call(CHAIN_ID, world.evm.usdc, data))))[0]
+        await token(world, stranger, "mint", wallet.address, 10**18)
     await pay(world, stranger, wallet.address, "7.5")
     await keeper.settle_transfers(world.chains.get(CHAIN_ID))
     assert await idle(world, agent) == "9000000000007.500000"

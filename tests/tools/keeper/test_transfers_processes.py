@@ -17,6 +17,7 @@ from server.system import SystemIds
 from storage.integrity.ledger_check import verify
 from storage.repositories.identities import Agent
 from storage.store import open_store
+from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.waiting import STUCK_S
 from tools.agents.transfer_reports import OPERATIONS
@@ -45,17 +46,9 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
         )
         start.wait(STUCK_S)
         body = {"chain_id": CHAIN, "asset": "USDC", "amount": "7", "direction": "out"}
-        replies = await asyncio.gather(
-            *(
-                run(
-                    OPERATIONS[0],
-                    deps,
-                    Caller("agent", AGENT, "u_owner"),
-                    body | {"tx_hash": f"0x{place:032x}{n:032x}"},
-                )
-                for n in range(EACH)
-            )
-        )
+        me = Caller("agent", AGENT, "u_owner")
+        bodies = [body | {"tx_hash": f"0x{place:032x}{n:032x}"} for n in range(EACH)]
+        replies = await asyncio.gather(*(run(OPERATIONS[0], deps, me, b) for b in bodies))
         out.put(sorted(str(r.body.get("error")) for r in replies))
         await store.close()
 
@@ -64,25 +57,14 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
 
 async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url: str) -> None:
     store = await open_store(database_url, PATIENT)
-    await store.write(
-        lambda uow: uow.identities.add_agent(Agent(AGENT, "u_owner", "Scout", None, NOW))
-    )
-    await store.write(
-        lambda uow: uow.transfers.move(
-            AGENT,
-            [
-                Delta(
-                    chain_id=CHAIN,
-                    asset="USDC",
-                    state="idle",
-                    delta=100_000_000,
-                    ref_kind="t",
-                    ref_id="t",
-                )
-            ],
-            NOW,
-        )
-    )
+    of = {"ref_kind": "t", "ref_id": "t"}
+    delta = Delta(chain_id=CHAIN, asset="USDC", state="idle", delta=100_000_000, **of)
+
+    def fund(uow: UnitOfWork) -> None:
+        uow.identities.add_agent(Agent(AGENT, "u_owner", "Scout", None, NOW))
+        uow.transfers.move(AGENT, [delta], NOW)
+
+    await store.write(fund)
     context = multiprocessing.get_context("spawn")
     start, out = context.Barrier(2), context.Queue()
     processes = [context.Process(target=report, args=(database_url, n, start, out)) for n in (1, 2)]
