@@ -28,7 +28,6 @@ from tools.catalogue import OPERATIONS
 from tools.model.operation import (
     ExternalEffect,
     Operation,
-    OperationResult,
     RequestModel,
     ResponseModel,
 )
@@ -46,8 +45,8 @@ class Done(ResponseModel):
     ok: bool
 
 
-async def done(deps: Any, caller: Any, request: Any) -> OperationResult:
-    return OperationResult(200, {"ok": True})
+async def done(deps: Any, caller: Any, request: Any) -> Done:
+    return Done(ok=True)
 
 
 NOOP = Operation(

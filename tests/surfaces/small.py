@@ -40,7 +40,6 @@ from tools.model.operation import (
     Deps,
     ExternalEffect,
     Operation,
-    OperationResult,
     RequestContext,
     RequestModel,
     ResponseModel,
@@ -131,24 +130,24 @@ class Told(ResponseModel):
     kept: dict[str, Any] | None = None
 
 
-def who(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
-    return OperationResult(200, {"who": ctx.caller.user_id, "kept": None})
+def who(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Told:
+    return Told(who=ctx.caller.user_id, kept=None)
 
 
-def keep(uow: UnitOfWork, ctx: RequestContext[Note, None]) -> OperationResult:
+def keep(uow: UnitOfWork, ctx: RequestContext[Note, None]) -> Told:
     uow.switches.set("note:" + ctx.request.name, str(ctx.request.more), ctx.now, "test")
-    return OperationResult(201, {"who": ctx.caller.user_id, "kept": ctx.request.more})
+    return Told(who=ctx.caller.user_id, kept=ctx.request.more)
 
 
 def per_caller(caller: Caller, request: Any) -> str:
     return f"note:{caller.user_id}"
 
 
-def wait_a_little(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def wait_a_little(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Told:
     raise Refused(refusal("rate_limited", why="Too many today.", detail={"retry_after_s": 7}))
 
 
-def fall(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> OperationResult:
+def fall(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Told:
     raise LookupError("a secret that nobody outside may read")
 
 
@@ -169,11 +168,9 @@ class Gate:
         self.through += 1
 
 
-def late(
-    uow: UnitOfWork, ctx: RequestContext[Note, None], request: Note, _: None
-) -> OperationResult:
+def late(uow: UnitOfWork, ctx: RequestContext[Note, None], request: Note, _: None) -> Told:
     uow.switches.set("note:" + request.name, "late", ctx.now, "test")
-    return OperationResult(201, {"who": ctx.caller.user_id, "kept": None})
+    return Told(who=ctx.caller.user_id, kept=None)
 
 
 def operations(gate: Gate) -> tuple[Operation, ...]:

@@ -48,7 +48,7 @@ class BidEventOut(ResponseModel):
     known: bool
 
 
-def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> HandlerResult:
+def book(uow: UnitOfWork, ctx: RequestContext[BidEvent, None]) -> HandlerResult[BidEventOut]:
     """Book a bid's event once."""
     request = ctx.request
     if request.amount <= ZERO:

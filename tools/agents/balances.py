@@ -22,7 +22,6 @@ from tools.model.fields import Address, ChainId
 from tools.model.operation import (
     Caller,
     Deps,
-    HandlerResult,
     Operation,
     RequestContext,
     ResponseModel,
@@ -87,14 +86,14 @@ class ProvenAddress:
     proof: SignerCheck
 
 
-def balances(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> HandlerResult:
+def balances(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> BalancesOut:
     """Four states per chain and asset; what was never moved is 0."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     rows: dict[tuple[int, str], dict[str, Usdc]] = {}
     for chain_id, asset, state, amount in uow.transfers.balances(agent.agent_id):
         rows.setdefault((chain_id, asset), dict.fromkeys(STATES, ZERO))[state] = Usdc(amount)
     entries = [Balances(chain_id=c, asset=a, **of) for (c, a), of in sorted(rows.items())]
-    return HandlerResult(BalancesOut(agent_id=agent.agent_id, balances=entries))
+    return BalancesOut(agent_id=agent.agent_id, balances=entries)
 
 
 def _on_file(uow: UnitOfWork, agent: Agent, chain_id: int) -> DepositAddress | None:
@@ -138,7 +137,7 @@ def _unproven(address: str, reason: str) -> Refused:
 DepositContext = RequestContext[DepositIn, ProvenAddress | None]
 
 
-def deposit_address(uow: UnitOfWork, ctx: DepositContext) -> HandlerResult:
+def deposit_address(uow: UnitOfWork, ctx: DepositContext) -> DepositOut:
     """Read, set or prove the agent's wallet on file for a chain."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
     chain_id, address = ctx.request.chain_id, ctx.request.address
@@ -162,7 +161,7 @@ def _proven(
     agent: Agent,
     stored: DepositAddress | None,
     proven: ProvenAddress,
-) -> HandlerResult:
+) -> DepositOut:
     """Keep a proof; its nonce is spent."""
     place = agent.agent_id, ctx.request.chain_id, proven.address.lower()
     if stored != DepositAddress(place[2], proven.nonce):
@@ -186,7 +185,7 @@ def _on_its_way(
     agent: Agent,
     address: str,
     stored: DepositAddress | None,
-) -> HandlerResult:
+) -> DepositOut:
     """The address on file, and what it has to sign while nothing proves it; a new one is stored."""
     place = agent.agent_id, ctx.request.chain_id, address
     proven, nonce = uow.addresses.is_proven(*place), stored.nonce if stored else None
@@ -200,8 +199,8 @@ def _on_its_way(
 
 def _answer(
     agent_id: str, chain_id: int, address: str, *, proven: bool, nonce: int | None = None
-) -> HandlerResult:
-    answer = DepositOut(
+) -> DepositOut:
+    return DepositOut(
         agent_id=agent_id,
         chain_id=chain_id,
         address=address.lower(),
@@ -209,7 +208,6 @@ def _answer(
         typed_data=None if nonce is None else typed_data(agent_id, chain_id, address, nonce),
         nonce=None if nonce is None else str(nonce),
     )
-    return HandlerResult(answer)
 
 
 OPERATIONS: Final = (

@@ -23,7 +23,7 @@ from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import AgentIn, OwnAgent, own_agent
 from tools.keeper.hall_rollup import refresh_row
-from tools.model.operation import Operation, OperationResult, RequestContext, ResponseModel
+from tools.model.operation import Operation, RequestContext, ResponseModel
 from tools.model.shared_models import PolicyChange
 
 Bps = Annotated[int | None, Field(ge=0, le=10_000)]
@@ -74,7 +74,7 @@ class PolicyOut(ResponseModel):
     changed: bool | None = None
 
 
-def _policy_body(uow: UnitOfWork, agent_id: str, **more: object) -> OperationResult:
+def _policy_body(uow: UnitOfWork, agent_id: str, **more: object) -> PolicyOut:
     policy = uow.policies.get(agent_id)
     raw = (policy or Policy()).as_json()
     own = {
@@ -84,16 +84,16 @@ def _policy_body(uow: UnitOfWork, agent_id: str, **more: object) -> OperationRes
         "policy": raw,
         "changes": log_entries(uow.policies.changes(agent_id), LOG_BYTES),
     }
-    return OperationResult(200, {**raw, **own, **more})
+    return PolicyOut.model_validate({**raw, **own, **more})
 
 
-def read_policy(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> OperationResult:
+def read_policy(uow: UnitOfWork, ctx: RequestContext[OwnAgent, None]) -> PolicyOut:
     """The policy and its last changes."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     return _policy_body(uow, agent.agent_id)
 
 
-def write_policy(uow: UnitOfWork, ctx: RequestContext[PolicyIn, None]) -> OperationResult:
+def write_policy(uow: UnitOfWork, ctx: RequestContext[PolicyIn, None]) -> PolicyOut:
     """Replace the whole policy; an unchanged save writes nothing."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
     request = ctx.request

@@ -187,7 +187,7 @@ def _name_taken(reason: str, *steps: NextStep) -> Refused:
     return Refused(refusal("conflict", why=reason, detail=detail, next=(_ANOTHER, *steps)))
 
 
-def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerResult:
+def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerResult[Registered]:
     """Register an agent and mint its first key."""
     name, limit, owner_id = ctx.request.name, ctx.config.agents_per_owner, ctx.caller.user_id or ""
     uow.identities.user(owner_id, lock=True)
@@ -207,7 +207,7 @@ def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerRes
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
     refresh_row(uow, agent.agent_id, ctx)
     answer = Registered(agent_id=agent.agent_id, name=name, key=key, key_id=key_id, address=address)
-    return HandlerResult(answer, 201, answer.model_copy(update={"key": None}))
+    return HandlerResult(answer, stored_body=answer.model_copy(update={"key": None}))
 
 
 def _row(uow: UnitOfWork, agent: Agent) -> AgentTold:
@@ -224,32 +224,32 @@ def _row(uow: UnitOfWork, agent: Agent) -> AgentTold:
     )
 
 
-def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> HandlerResult:
+def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> AgentPage:
     """Your agents, newest first, with their keys but not their secrets."""
     limit, owner_id = ctx.request.limit, ctx.caller.user_id or ""
     agents = uow.identities.agents_of(owner_id, after=ctx.request.cursor, limit=limit + 1)
     more = agent_after(agents[limit - 1]) if len(agents) > limit else None
-    return HandlerResult(AgentPage(items=[_row(uow, a) for a in agents[:limit]], next_cursor=more))
+    return AgentPage(items=[_row(uow, a) for a in agents[:limit]], next_cursor=more)
 
 
-def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HandlerResult:
+def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HandlerResult[NewKey]:
     """Mint another key; two live ones at most, so that one can be rotated without a gap."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
     answer = NewKey(key_id=key_id, key=key, created_at=ctx.now)
-    return HandlerResult(answer, 201, answer.model_copy(update={"key": None}))
+    return HandlerResult(answer, stored_body=answer.model_copy(update={"key": None}))
 
 
-def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> HandlerResult:
+def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> Revoked:
     """Revoke a key at once."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     if not uow.identities.revoke_key(agent.agent_id, ctx.request.key_id, ctx.now):
         raise not_found("live key")
-    return HandlerResult(Revoked(key_id=ctx.request.key_id, revoked_at=ctx.now))
+    return Revoked(key_id=ctx.request.key_id, revoked_at=ctx.now)
 
 
-def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
+def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
     """The caller's identity, policy state and mandates."""
     caller, user_id = ctx.caller, ctx.caller.user_id or ""
     is_owner = caller.role == "owner"
@@ -264,24 +264,23 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HandlerResult:
         accepts = bool(policy and policy.accepts_mandates)
         state = PolicyState(exists=policy is not None, accepts_mandates=accepts)
         mandates = uow.mandates.of_agent(user_id, after=None, limit=50)
-    return HandlerResult(
-        Me(
-            agent_id=None if is_owner else user_id,
-            name=None if is_owner else caller.name,
-            owner=None if address is None else OwnerTold(address=address),
-            address=caller.address,
-            agents=agents,
-            policy=state,
-            mandates=[
-                MandateShort(
-                    public_id=m.public_id,
-                    status=m.status.value,
-                    budget_usdc=m.budget_usdc,
-                    accepted=m.accepted_at is not None,
-                )
-                for m in mandates
-            ],
+    short = [
+        MandateShort(
+            public_id=m.public_id,
+            status=m.status.value,
+            budget_usdc=m.budget_usdc,
+            accepted=m.accepted_at is not None,
         )
+        for m in mandates
+    ]
+    return Me(
+        agent_id=None if is_owner else user_id,
+        name=None if is_owner else caller.name,
+        owner=None if address is None else OwnerTold(address=address),
+        address=caller.address,
+        agents=agents,
+        policy=state,
+        mandates=short,
     )
 
 

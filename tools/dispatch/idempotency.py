@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -14,7 +14,7 @@ from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.exact_numbers import hashable
 from tools.model.operation import Caller, HandlerResult, Operation, OperationResult, RenderedResult
-from tools.model.serialization import to_json, to_json_as
+from tools.model.serialization import to_json
 
 ASK_AGAIN: Final = timedelta(seconds=1)
 _BODY: Final = json.JSONEncoder(
@@ -96,8 +96,8 @@ def to_result(op: Operation, answer: object) -> OperationResult:
     """The answer in its wire form, which is made from the type that the operation gives."""
     if isinstance(answer, RenderedResult):
         return OperationResult(op.status, answer.body)
-    if isinstance(answer, OperationResult):
-        return _of_dict(op, answer)
+    if isinstance(answer, OperationResult):  # a refusal that leaves what was written
+        return answer
     if not isinstance(answer, HandlerResult):
         return OperationResult(op.status, to_json(answer, op.response_model))
     body, stored = answer.body, answer.stored_body
@@ -106,17 +106,6 @@ def to_result(op: Operation, answer: object) -> OperationResult:
         to_json(body, op.response_model),
         answer.headers,
         None if stored is None else to_json(stored, op.response_model),
-    )
-
-
-def _of_dict(op: Operation, answer: OperationResult) -> OperationResult:
-    if answer.refused:
-        return answer
-    stored = answer.stored_body
-    return replace(
-        answer,
-        body=to_json_as(answer.body, op.response_model),
-        stored_body=None if stored is None else to_json_as(stored, op.response_model),
     )
 
 

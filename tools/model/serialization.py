@@ -89,11 +89,6 @@ def to_json(value: Any, of: Any) -> Any:
     return writes.to_python(value, mode="json", by_alias=True, exclude_unset=True)
 
 
-def to_json_as(body: Mapping[str, object], of: Any) -> Any:
-    """Turn a body into JSON by the type's names; a key that the type does not name is an error."""
-    return to_json(adapter(of).validate_python(body), of)
-
-
 def wire(value: Any) -> Any:
     """JSON values of what a handler answers."""
     if isinstance(value, Usdc):

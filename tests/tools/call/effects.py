@@ -21,6 +21,7 @@ from tools.model.operation import (
     Caller,
     Deps,
     ExternalEffect,
+    HandlerResult,
     Operation,
     OperationResult,
     RequestContext,
@@ -68,13 +69,12 @@ class Venue:
 
     def finish(
         self, uow: UnitOfWork, ctx: RequestContext[Order, None], started: int, done: int
-    ) -> OperationResult:
+    ) -> HandlerResult[Ordered]:
         uow.switches.set("order", "executed", ctx.now, "test")
         if self.fails_to_finish:
             raise LookupError("no such row")
-        return OperationResult(
-            201, {"size": done, "secret": "s"}, stored_body={"size": done, "secret": None}
-        )
+        bought = Ordered(size=done, secret="s")
+        return HandlerResult(bought, stored_body=Ordered(size=done, secret=None))
 
     def undo(self, uow: UnitOfWork, ctx: RequestContext[Order, None], started: int) -> None:
         uow.switches.set("order", "rejected", ctx.now, "test")
@@ -93,6 +93,7 @@ class Venue:
             response_model=Ordered,
             writes=True,
             effect=effect,
+            statuses={201: "Bought"},
             idempotency=lambda caller, asked: f"{caller.user_id}:order",
         )
 
