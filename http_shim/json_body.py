@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache, partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from anyio import to_thread
 
@@ -35,7 +35,7 @@ _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
+def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     unique = dict(pairs)
     if len(unique) != len(pairs):
         names: set[str] = set()
@@ -46,7 +46,7 @@ def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     return unique
 
 
-def _no_constant(name: str) -> Any:
+def _no_constant(name: str) -> NoReturn:
     raise invalid("body", f"{name} is not a number of JSON")
 
 
@@ -126,7 +126,7 @@ def parsed(raw: bytes) -> dict[str, object]:
     return value
 
 
-def read(text: str) -> Any:
+def read(text: str) -> object:
     """Read one JSON value, as strictly as a body."""
     check_complexity(text)
     try:
@@ -168,7 +168,7 @@ def message(raw: bytes) -> bytes:
         return raw
 
 
-def as_written(value: Any) -> Any:
+def as_written(value: object) -> Any:
     """Arguments with the numbers that `message` wrote as texts."""
     if isinstance(value, dict):
         return {name: as_written(inner) for name, inner in value.items()}
@@ -193,12 +193,13 @@ def bounded(arguments: dict[str, object]) -> None:
     Errors: `body_too_large`, `invalid_request` for nesting over 32 levels and for numbers that
     JSON does not have.
     """
-    size, level, depth = 0, [arguments], 0
+    size, depth = 0, 0
+    level: list[dict[str, object] | list[object]] = [arguments]
     while level:
         depth += 1
         if depth > MAX_DEPTH:
             raise invalid("arguments", f"nested deeper than {MAX_DEPTH} levels")
-        inner: list[Any] = []
+        inner: list[dict[str, object] | list[object]] = []
         for value in level:
             if isinstance(value, dict):
                 size += sum(len(name) for name in value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Final
 
 from domain.agents.policy import JSON_FIELDS
 from domain.reads.notices import NOTICE_DATA, NOTICE_KINDS
@@ -171,7 +171,7 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
 def as_text(raw: Schema) -> str:
     """The document with a line a route, a webhook and a component, so that a diff shows which."""
 
-    def members(value: Any, depth: int) -> str:
+    def members(value: object, depth: int) -> str:
         inner = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
         if depth == 0 or not isinstance(value, dict) or not value:
             return inner
@@ -229,7 +229,7 @@ def _posted(schema: Schema, required: bool = True) -> Schema:
     return {"required": required, "content": {"application/json": {"schema": schema}}}
 
 
-def _parameter(name: str, schema: Any, required: bool, path_names: Sequence[str]) -> Schema:
+def _parameter(name: str, schema: Schema, required: bool, path_names: Sequence[str]) -> Schema:
     where = "path" if name in path_names else "query"
     plain = {k: v for k, v in schema.items() if k != "description"}
     raw = {"name": name, "in": where, "required": required or where == "path", "schema": plain}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from heapq import heappop, heappush
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import anyio.lowlevel
 from pydantic import Field
@@ -190,7 +190,7 @@ class MergedFeed:
         return [((micros(e.created_at), source, e.seq), e) for e in reversed(rows)]
 
 
-def _item_body(item: Item) -> Any:
+def _item_body(item: Item) -> object:
     (_, source, _), kind = item
     if isinstance(kind, BalanceEvent):
         return to_json(BalanceActivity.model_validate(balance_body(kind)), BalanceActivity)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from domain.mandates.mandate import Mandate, MandateAttributes
 from domain.rules.exposure import Exposure, exposure
@@ -50,7 +50,7 @@ def offers(uow: UnitOfWork, ctx: RequestContext[OffersIn, None]) -> RenderedResu
     return bounded_page(mandates, (_offer(uow, ctx, m) for m in mandates[:limit]), after_offer)
 
 
-def _offer(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> Any:
+def _offer(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> object:
     worst = exposure(load_snapshot(uow, ctx, mandate, events=0))
     return to_json(Offer(mandate=mandate.attributes(), exposure=worst), Offer)
 

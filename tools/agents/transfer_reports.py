@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -118,7 +118,7 @@ def _duplicate(new: StoredTransfer) -> Refused:
     return Refused(refusal("duplicate_transfer", tx_hash=new.tx_hash, chain_id=new.chain_id))
 
 
-def scope(caller: Caller, request: Any) -> str:
+def scope(caller: Caller, request: object) -> str:
     """`<agent user id>:transfer_report` (spec 2.17)."""
     return f"{caller.user_id}:transfer_report"
 

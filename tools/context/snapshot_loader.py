@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 from weakref import WeakValueDictionary
 
 from domain.chain_facts import (
@@ -35,6 +34,7 @@ from domain.trading.venue_account import usable
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import load_mandate
 from tools.context.venue_marks import venue_marks
+from tools.model.fields import OneMandate
 from tools.model.operation import AnyContext, Caller, Deps
 
 CHAIN_EVENTS = 50
@@ -216,7 +216,7 @@ async def signature_now(chain: Chain | None, mandate: Mandate) -> SignerCheck | 
 
 
 async def gather_mandate(
-    deps: Deps, caller: Caller, request: Any, *, signed: bool = False
+    deps: Deps, caller: Caller, request: OneMandate, *, signed: bool = False
 ) -> GatheredFacts:
     """Read a mandate's vault from the chain; `signed`: the signer, which only the status of the
     terms needs.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import Any
 
 from tools.model.operation import RequestModel
 
@@ -13,10 +12,14 @@ def rounded(request: RequestModel) -> RequestModel:
     """The input with what is no amount as any reader of JSON has it."""
     values = {name: getattr(request, name) for name in type(request).model_fields}
     shapeless = {n: v for n, v in values.items() if isinstance(v, dict | list | Decimal)}
-    return request.model_copy(update=plain(shapeless)) if shapeless else request
+    return (
+        request.model_copy(update={n: plain(v) for n, v in shapeless.items()})
+        if shapeless
+        else request
+    )
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """JSON values whose numbers are doubles."""
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
@@ -25,7 +28,7 @@ def plain(value: Any) -> Any:
     return json.loads(str(value)) if isinstance(value, Decimal) else value
 
 
-def hashable(value: object) -> Any:
+def hashable(value: object) -> object:
     """The canonical form of a number that JSON does not have: one number has one form, however
     many zeros it was written with, and what no double holds is a text.
     """

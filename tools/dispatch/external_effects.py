@@ -29,6 +29,7 @@ from tools.model.operation import (
     Operation,
     OperationResult,
     RequestContext,
+    RequestModel,
 )
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ class EffectRunner:
     effect: ExternalEffect[Any, Any]
     deps: Deps
     caller: Caller
-    request: Any
+    request: RequestModel
     key: IdempotencyKey | None
 
     async def reply(self) -> OperationResult:
@@ -56,7 +57,7 @@ class EffectRunner:
         undone, and the key is free again. Whatever else goes wrong from there on leaves the key
         taken, and every repeat is told that the outcome is unknown: nothing is ever done twice.
         """
-        value: Any = self.request
+        value: object = self.request
         if self.effect.begin is not None or self.key is not None:
             started = await self._in_transaction(self._begin)
             if isinstance(started, OperationResult):
@@ -79,7 +80,7 @@ class EffectRunner:
         except Exception:
             raise await self._lost() from None
 
-    def _ctx(self, uow: UnitOfWork, now: datetime) -> RequestContext[Any, Any]:
+    def _ctx(self, uow: UnitOfWork, now: datetime) -> RequestContext[RequestModel, object]:
         return request_context(uow, self.deps, self.caller, now, request=self.request)
 
     async def _in_transaction(self, work: Callable[[UnitOfWork, datetime], T]) -> T:
@@ -88,7 +89,7 @@ class EffectRunner:
             return await written(self.deps, self.caller, lambda uow: work(uow, now))
         return await self.deps.store.read(lambda uow: work(uow, now))
 
-    def _begin(self, uow: UnitOfWork, now: datetime) -> OperationResult | tuple[Any]:
+    def _begin(self, uow: UnitOfWork, now: datetime) -> OperationResult | tuple[object]:
         until = now + timedelta(seconds=self.effect.bound_s) + WRITING
         replay = acquire_or_replay(uow, self.op, self.key, now, until)
         if replay is not None:
@@ -97,12 +98,14 @@ class EffectRunner:
             return (self.request,)
         return (self.effect.begin(uow, self._ctx(uow, now)),)
 
-    def _finish(self, uow: UnitOfWork, now: datetime, started: Any, done: Any) -> OperationResult:
+    def _finish(
+        self, uow: UnitOfWork, now: datetime, started: object, done: object
+    ) -> OperationResult:
         if self.effect.finish is not None:
             done = self.effect.finish(uow, self._ctx(uow, now), started, done)
         return store_result(uow, self.key, to_result(self.op, done))
 
-    def _undo(self, uow: UnitOfWork, now: datetime, started: Any) -> None:
+    def _undo(self, uow: UnitOfWork, now: datetime, started: object) -> None:
         if self.effect.undo is not None:
             self.effect.undo(uow, self._ctx(uow, now), started)
         if self.key is not None:

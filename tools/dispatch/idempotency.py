@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
@@ -32,7 +32,7 @@ class IdempotencyKey:
 
 
 def key_of(
-    op: Operation, caller: Caller, request: Any, arguments: Mapping[str, object], key: str | None
+    op: Operation, caller: Caller, request: object, arguments: Mapping[str, object], key: str | None
 ) -> IdempotencyKey | None:
     """The key of a call; None where the caller gave none, or the call takes none."""
     scope = None if op.idempotency is None or key is None else op.idempotency(caller, request)
@@ -41,12 +41,12 @@ def key_of(
     return IdempotencyKey(scope, key, request_hash(op, arguments))
 
 
-def owner_scope(subject: str, *path: str) -> Callable[[Caller, Any], str]:
+def owner_scope(subject: str, *path: str) -> Callable[[Caller, object], str]:
     """The scope of keys on an owner's write that a repeat would do twice; `path` names the inputs
     of its path, which are in no body.
     """
 
-    def scope(caller: Caller, request: Any) -> str:
+    def scope(caller: Caller, request: object) -> str:
         return ":".join((caller.user_id or "", subject, *(getattr(request, name) for name in path)))
 
     return scope

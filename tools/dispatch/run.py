@@ -232,7 +232,9 @@ async def _run(call: _Call) -> OperationResult:
     return reply
 
 
-async def _perform(call: _Call, request: Any, arguments: Mapping[str, object]) -> OperationResult:
+async def _perform(
+    call: _Call, request: RequestModel, arguments: Mapping[str, object]
+) -> OperationResult:
     op, deps, caller, key = call.op, call.deps, call.caller, call.key
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
@@ -273,8 +275,8 @@ async def _perform(call: _Call, request: Any, arguments: Mapping[str, object]) -
 
 
 async def _gather_facts(
-    op: Operation, deps: Deps, caller: Caller, request: Any, now: datetime
-) -> tuple[Any, datetime]:
+    op: Operation, deps: Deps, caller: Caller, request: RequestModel, now: datetime
+) -> tuple[object, datetime]:
     """The facts of the chain and the venue, and the time of the handler: a read is as of the moment
     of the rows that were read for it.
     """
@@ -288,7 +290,7 @@ async def _gather_facts(
 def _read_set(
     op: Operation,
     caller: Caller,
-    request: Any,
+    request: RequestModel,
     idempotency_key: IdempotencyKey | None,
     now: datetime,
 ) -> ReadSet | None:

@@ -29,7 +29,7 @@ def check_size(body: Mapping[str, object]) -> None:
     Errors: `invalid_request`.
     """
     name, count = _name_bytes(body), 0
-    queue: list[Collection[Any]] = [body.values()]
+    queue: list[Collection[object]] = [body.values()]
     for values in queue:
         count += len(values)
         if count > VALUES_MAX:
@@ -285,7 +285,7 @@ def _leaves(body: Mapping[str, object]) -> tuple[list[_Place], list[tuple[_Place
     """
     names: list[_Place] = []
     texts: list[tuple[_Place, str, str]] = []
-    queue: list[tuple[_Place | None, str, Any]] = [(None, "", body)]
+    queue: list[tuple[_Place | None, str, object]] = [(None, "", body)]
     while queue:
         place, field, value = queue.pop()
         if isinstance(value, str):  # most of it

@@ -13,10 +13,14 @@ from typing import Any, Final, TypeAlias
 import orjson
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from domain.money import Usdc
 from domain.times import timestamp
 
+AnyField: TypeAlias = (
+    core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
+)
 Schema: TypeAlias = dict[str, Any]
 """A JSON schema, and what documents are made of them (JSON Schema 2020-12, OpenAPI 3.1)."""
 
@@ -36,23 +40,25 @@ class Closed(GenerateJsonSchema):
     the same.
     """
 
-    def dataclass_schema(self, schema: Any) -> JsonSchemaValue:
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         """A standard dataclass names all of its fields."""
         return super().dataclass_schema(schema) | {"additionalProperties": False}
 
-    def field_is_required(self, field: Any, total: bool) -> bool:
+    def field_is_required(self, field: AnyField, total: bool) -> bool:
         """All but what may be left out (domain.wire_fields)."""
         if field["type"] != "dataclass-field":
             return super().field_is_required(field, total)
         return field.get("serialization_exclude_if") is None
 
 
-def schema_of(gives: Any) -> Schema:
+def schema_of(gives: object) -> Schema:
     """The JSON schema of a type's wire form, with what it names under `$defs`."""
     return adapter(gives).json_schema(mode="serialization", schema_generator=Closed)
 
 
-def schemas_of(gives: Iterable[Any]) -> tuple[dict[Any, Schema], dict[str, Schema]]:
+def schemas_of(
+    gives: Iterable[object],
+) -> tuple[dict[object, Schema], dict[str, Schema]]:
     """(schema by type, components by name): of many types, each named object once."""
     keyed = [(of, "serialization", adapter(of)) for of in dict.fromkeys(gives)]
     schemas, raw = TypeAdapter.json_schemas(
@@ -83,13 +89,13 @@ def without_titles(schema: Any) -> Any:
     }
 
 
-def to_json(value: Any, of: Any) -> Any:
+def to_json(value: object, of: object) -> Any:
     """JSON values of a value of the type `of`; an unset field of a `ResponseModel` is left out."""
     writes = adapter(of).serializer
     return writes.to_python(value, mode="json", by_alias=True, exclude_unset=True)
 
 
-def wire(value: Any) -> Any:
+def wire(value: object) -> Any:
     """JSON values of what a handler answers."""
     if isinstance(value, Usdc):
         return str(value)
@@ -102,7 +108,7 @@ def wire(value: Any) -> Any:
     return timestamp(value) if isinstance(value, datetime) else value
 
 
-def encoded(body: Any) -> bytes:
+def encoded(body: object) -> bytes:
     """JSON of a body; the slower encoder where a chain's uint256 is beyond 64 bits."""
     try:
         return orjson.dumps(body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field
 
@@ -45,7 +45,7 @@ class ExplainedCall(ResponseModel):
 
     selector: str | None
     function: str | None = None
-    args: list[Any] | None = Field(
+    args: list[object] | None = Field(
         default=None, description="the call's own arguments, integers as decimal text"
     )
 
@@ -81,8 +81,8 @@ class FieldChange(ResponseModel):
     and its hash.
     """
 
-    was: Any = Field(alias="from", description=OF_JSON)
-    to: Any = Field(description=OF_JSON)
+    was: object = Field(alias="from", description=OF_JSON)
+    to: object = Field(description=OF_JSON)
     cut: CutBytes | None = None
     sha256: CutHashes | None = Field(
         default=None, description="of the value as compact JSON in UTF-8"
