@@ -88,17 +88,14 @@ class CapCheck:
         )
 
 
-def wallet_scope(mode: Mode, network: Network, wallet: str | None, user_id: str) -> str:
-    """The counter of a wallet over both surfaces; of the person where no wallet is linked. Paper
-    has its own.
+def day_scopes(
+    mode: Mode, network: Network, wallet: str | None, user_id: str, surface: TradingSurface
+) -> tuple[str, str]:
+    """The counters of an order, in the order in which they are taken: that of a wallet over both
+    surfaces, of the person where none is linked, and that of the person on one. Paper has its own.
     """
     holder = f"{network}:{wallet.lower()}" if wallet is not None else user_id
-    return f"{mode}:all:{holder}"
-
-
-def surface_scope(mode: Mode, transport: TradingSurface, user_id: str) -> str:
-    """The counter of a person on one surface."""
-    return f"{mode}:{transport}:{user_id}"
+    return f"{mode}:all:{holder}", f"{mode}:{surface}:{user_id}"
 
 
 def day_checks(

@@ -144,12 +144,16 @@ def _size(request: OrderRequest, perp: Perp, quote: Quote) -> Decimal | FieldPro
                 field="notional_usdc", rule=rule, nearest=str(notional(minimum, Decimal(1)))
             )
         return size
-    lot_size = lots(request.size, perp.sz_decimals)
-    if lot_size != request.size:
-        near = max(lot_size, Decimal(1).scaleb(-perp.sz_decimals))
-        rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
-        return FieldProblem(field="size", rule=rule, nearest=format(near, "f"))
-    return lot_size
+    return _whole_lots(request.size, perp)
+
+
+def _whole_lots(size: Decimal, perp: Perp) -> Decimal | FieldProblem:
+    lot = Decimal(1).scaleb(-perp.sz_decimals)
+    floored = lots(size, perp.sz_decimals)
+    if floored == size:
+        return floored
+    rule = f"a multiple of {lot:f}"
+    return FieldProblem(field="size", rule=rule, nearest=format(max(floored, lot), "f"))
 
 
 def closing_size(
@@ -166,11 +170,9 @@ def closing_size(
     if close_request.size is not None:
         if close_request.size > position_size:
             return None
-        size = lots(close_request.size, perp.sz_decimals)
-        if size != close_request.size:
-            rule = f"a multiple of {Decimal(1).scaleb(-perp.sz_decimals):f}"
-            near = max(size, Decimal(1).scaleb(-perp.sz_decimals))
-            return FieldProblem(field="size", rule=rule, nearest=format(near, "f"))
+        size = _whole_lots(close_request.size, perp)
+        if isinstance(size, FieldProblem):
+            return size
     else:
         size = lots(position_size * close_request.fraction, perp.sz_decimals)
     if size >= position_size or (position_size - size) * touch < LEAST:

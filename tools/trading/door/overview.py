@@ -143,15 +143,10 @@ class LimitsOut(ResponseModel):
 async def me(deps: Deps, caller: Caller, request: Nothing) -> HandlerResult[MeOut]:
     """The caller as the trading routes know it, and the locks that are open."""
     trader, now = await load_trader(deps, caller, "door"), deps.clock.now()
-    agents = (
-        None
-        if trader.link is None
-        else await approved_agents(deps, trader.link, max_age_s=AGENTS_S)
-    )
     key: bool | None = False
     if trader.link is not None:
+        agents = await approved_agents(deps, trader.link, max_age_s=AGENTS_S)
         key = None if agents is None or agents.stale else usable(trader.key, agents.value, now)
-
     minute, hour = deps.throttle.remaining(throttle_key(trader.link, trader.owner_id), now)
     on = trader.switches
 

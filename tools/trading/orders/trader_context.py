@@ -19,7 +19,7 @@ from domain.trading.modes import (
     effective_mode,
     live_network,
 )
-from domain.trading.order_caps import CapCheck, Counter, OrderLimits, surface_scope, wallet_scope
+from domain.trading.order_caps import CapCheck, Counter, OrderLimits, day_scopes
 from domain.trading.order_gate import GateInput, gate
 from domain.trading.orders import Order, Source
 from domain.trading.venue_account import AgentKey, Link
@@ -72,18 +72,11 @@ class TraderContext:
 
     def counters(self, mode: Mode, now: datetime) -> tuple[Counter, ...]:
         """The day's counters that an order has to fit into, always in this order."""
-        day, wallet = day_of(now), self.wallet_of(mode)
+        network, wallet = self.network_of(mode), self.wallet_of(mode)
+        of_all, here = day_scopes(mode, network, wallet, self.owner_id, self.transport)
         return (
-            Counter(
-                scope=wallet_scope(mode, self.network_of(mode), wallet, self.owner_id),
-                day=day,
-                limit=self.operator.per_day,
-            ),
-            Counter(
-                scope=surface_scope(mode, self.transport, self.owner_id),
-                day=day,
-                limit=self.own.per_day,
-            ),
+            Counter(scope=of_all, day=day_of(now), limit=self.operator.per_day),
+            Counter(scope=here, day=day_of(now), limit=self.own.per_day),
         )
 
     @property
@@ -208,7 +201,5 @@ def surface_of(source: Source) -> TradingSurface:
 def scopes(order: Order) -> tuple[str, str]:
     """The counters that an order was reserved in, in the order in which they are taken."""
     wallet = order.wallet if order.mode == "live" else None
-    return (
-        wallet_scope(order.mode, order.network, wallet, order.owner_id),
-        surface_scope(order.mode, surface_of(order.source), order.owner_id),
-    )
+    surface = surface_of(order.source)
+    return day_scopes(order.mode, order.network, wallet, order.owner_id, surface)
