@@ -63,7 +63,7 @@ class PaperExchange(Protocol):
         ...
 
     def fill(
-        self, uow: UnitOfWork, order: Order, market_snapshot: MarketSnapshot, now: datetime
+        self, uow: UnitOfWork, order: Order, market: MarketSnapshot, now: datetime
     ) -> PaperExecution:
         """Write into the book what an order met, in the transaction that says so of the order."""
         ...

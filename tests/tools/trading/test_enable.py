@@ -137,32 +137,21 @@ async def test_a_wrong_end_name_or_nonce_is_refused_and_nothing_is_kept(desk: De
         await desk.enabled(p, order_key(10 + n), lasts=timedelta(days=30), nonce=nonce)
 
 
-async def test_a_nonce_is_used_once(desk: Desk) -> None:
-    p = await desk.linked()
-    asked = desk.approval(p, order_key(1))
-    await desk.ok("own_enable_relay", p.caller, **asked)
-    again = desk.approval(p, order_key(2), nonce=asked["nonce"])
-    assert await refused(desk, p, **again) == (409, "conflict")
-
-
-async def test_the_very_same_request_again_is_answered_the_same(both: Desk) -> None:
+async def test_a_nonce_is_used_once_and_the_very_same_request_is_answered_the_same(
+    both: Desk,
+) -> None:
     p = await both.linked()
     asked = both.approval(p, order_key(1))
     first = await both.ok("own_enable_relay", p.caller, **asked)
     assert await both.ok("own_enable_relay", p.caller, **asked) == first
-    assert len(await both.rows("venue_agent_keys")) == 1
-
-
-async def test_enabling_again_takes_the_old_keys_place(desk: Desk) -> None:
-    p = await desk.linked()
-    await desk.enabled(p, order_key(1))
-    desk.clock.forward(seconds=1)
-    await desk.enabled(p, order_key(2))
-    told = await desk.ok("own_enable_verify", p.caller)
-    assert told["agent"]["address"] == order_key(2)
-    rows = {r["agent_lower"]: r["ended_at"] for r in await desk.rows("venue_agent_keys")}
-    assert rows[order_key(1).lower()] is not None
-    assert rows[order_key(2).lower()] is None
+    again = both.approval(p, order_key(2), nonce=asked["nonce"])
+    assert await refused(both, p, **again) == (409, "conflict")
+    both.clock.forward(seconds=1)
+    await both.enabled(p, order_key(2))
+    told = await both.ok("own_enable_verify", p.caller)
+    assert told["agent"]["address"] == order_key(2), "it takes the old key's place"
+    ended = {r["agent_lower"]: bool(r["ended_at"]) for r in await both.rows("venue_agent_keys")}
+    assert ended == {order_key(1).lower(): True, order_key(2).lower(): False}
 
 
 def revocation(desk: Desk, p: Person, agent: str = ZERO_ADDRESS, **changes: Any) -> dict[str, Any]:
@@ -260,17 +249,6 @@ async def test_a_key_is_looked_for_twice_and_not_enabled_once_the_venue_names_it
     assert not await verified(desk, p)
 
 
-async def test_while_the_venue_is_silent_what_was_verified_stands_and_says_so(desk: Desk) -> None:
-    p = await desk.linked()
-    await desk.enabled(p, order_key(1))
-    await desk.ok("own_enable_verify", p.caller)
-    desk.clock.forward(minutes=5)
-    desk.test.faults.add(VenueFault(effect="status", status=500))
-    status = await desk.ok("own_status", p.caller)
-    assert (status["enabled"], status["stale"]) == (True, True)
-    assert (await desk.refused("own_enable_verify", p.caller)).body["error"] == "venue_unavailable"
-
-
 # -- what the venue refuses ----------------------------------------------------------------------------------------
 
 
@@ -316,23 +294,6 @@ async def test_an_answer_lost_at_the_approval_is_found_in_the_venues_list(
     desk.test.faults.add(VenueFault(route="/exchange", **fault))
     assert (await desk.enabled(p, order_key(1)))["venue"] == "ok"
     assert len(posted(desk)) == 1
-
-
-async def test_where_nobody_can_say_the_request_may_come_again_and_acts_once(desk: Desk) -> None:
-    p = await desk.linked()
-    asked = desk.approval(p, order_key(1))
-    desk.test.faults.add(VenueFault(effect="executed_status", status=500, route="/exchange"))
-    desk.test.faults.add(VenueFault(effect="status", status=500, route="/info"))
-    reply = await desk.refused("own_enable_relay", p.caller, **asked)
-    assert (reply.status, reply.body["error"]) == (504, "outcome_unknown")
-    assert {n["route"] for n in reply.body["next"] if "route" in n} == {
-        "POST /wallet/own/enable/verify",
-        "POST /wallet/own/enable/relay",
-    }
-    desk.test.faults.clear()
-    assert (await desk.ok("own_enable_relay", p.caller, **asked))["relayed"] is True
-    assert len(posted(desk)) == 1
-    assert len(await desk.rows("venue_agent_keys")) == 1
 
 
 async def test_where_nothing_was_sent_nothing_is_kept(desk: Desk) -> None:

@@ -114,6 +114,8 @@ async def test_an_approval_without_an_answer_is_never_a_success(
     asked = desk.approval(p, order_key(1))
     reply = await in_time(desk, "own_enable_relay", p.caller, **asked)
     assert (reply.status, reply.body.get("error")) == (504, "outcome_unknown"), reply.body
+    routes = {n["route"] for n in reply.body["next"] if "route" in n}
+    assert routes == {"POST /wallet/own/enable/verify", "POST /wallet/own/enable/relay"}
     assert [r["status"] for r in await desk.rows("venue_agent_keys")] == ["unknown"]
     for venue in (desk.main, desk.test):
         venue.faults.clear()
@@ -130,12 +132,14 @@ async def test_verify_status_and_builder_fee_say_that_they_do_not_know(
 ) -> None:
     p = await desk.linked()
     await desk.enabled(p, order_key(1))
+    await desk.ok("own_enable_verify", p.caller)
     before = [await desk.rows(t) for t in TABLES]
     broken(desk, effect, more)
     desk.clock.forward(minutes=5)
     assert unavailable(await in_time(desk, "own_enable_verify", p.caller))
     status = await in_time(desk, "own_status", p.caller)
-    unknown = {"stale": True, "equity_usdc": None, "funded": None}
+    # What was verified stands.
+    unknown = {"enabled": True, "stale": True, "equity_usdc": None, "funded": None}
     assert (status.status, status.body) == (200, {**status.body, **unknown})
     fee = await in_time(desk, "builder_fee_status", p.caller)
     assert (fee.status, fee.body["approved"], fee.body["stale"]) == (200, False, True)

@@ -380,9 +380,13 @@ async def test_a_book_below_its_maintenance_margin_is_liquidated_at_the_mark(des
     await proves(desk)
 
 
-async def test_a_position_in_a_product_that_is_delisted_ends_at_its_mark(desk: Desk) -> None:
+async def test_in_a_product_that_is_delisted_a_position_ends_at_its_mark_and_an_order_is_cancelled(
+    desk: Desk,
+) -> None:
     p = await desk.person()
     told = await paper(desk, p, notional_usdc="40")
+    waits = await limit(desk, p, "63000", "0.0005")
+    assert waits["status"] == "resting"
     before = await whole(desk, p, told["book"])
     desk.clock.forward(seconds=31)
     desk.main.prices("BTC", "65000")
@@ -398,18 +402,10 @@ async def test_a_position_in_a_product_that_is_delisted_ends_at_its_mark(desk: D
     desk.clock.forward(seconds=31)
     await watch(desk)
     assert len(await kinds(desk, told["book"])) == 2
-
-
-async def test_an_order_that_waits_in_a_product_that_is_delisted_is_cancelled(desk: Desk) -> None:
-    p = await desk.person()
-    waits = await limit(desk, p, "63000", "0.0005")
-    assert waits["status"] == "resting"
-    desk.main.halt("BTC", delist=True)
-    desk.clock.forward(seconds=31)
     await sync_due_orders(desk.deps)
-    told = await desk.ok("order_get", p.caller, order_id=waits["order_id"])
-    assert (told["status"], told["venue"]["status"]) == ("cancelled", "delistedCanceled")
-    assert set((await day_use(desk)).values()) == {(0, 0)}
+    order = await desk.ok("order_get", p.caller, order_id=waits["order_id"])
+    assert (order["status"], order["venue"]["status"]) == ("cancelled", "delistedCanceled")
+    assert {reserved for _, reserved in (await day_use(desk)).values()} == {0}
 
 
 async def test_two_processes_look_at_a_book_once(both: Desk) -> None:

@@ -127,10 +127,9 @@ class SimulatedExchange:
         return timedelta(milliseconds=latency_ms)
 
     def fill(
-        self, uow: UnitOfWork, order: Order, market_snapshot: MarketSnapshot, now: datetime
+        self, uow: UnitOfWork, order: Order, market: MarketSnapshot, now: datetime
     ) -> PaperExecution:
         """Write into the book what an order met."""
-        market = market_snapshot
         book, account, request = self._ready(uow, order, market.perp)
         others = self._others(uow, order, market.perps)
         execution = _execute_on(
