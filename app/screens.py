@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 from urllib.parse import quote, urlsplit
 
@@ -44,7 +45,6 @@ log = logging.getLogger("wallet.screens")
 VAULTS_KEPT_S: Final = 2
 READING: Final = frozenset({"GET", "HEAD"})
 
-_Answering = Callable[[web.Request], Awaitable[web.Response]]
 PAGES: Final[tuple[PageRoute, ...]] = (
     *session.PAGES,
     *mandates.PAGES,
@@ -74,23 +74,17 @@ def routes(
     `demo`: pages offer a wallet that answers at `/app/demo-wallet`, which the caller has to serve.
     """
     by_name = {op.name: op for op in operations}
-    cache = PageVaultCache(deps.clock, VAULTS_KEPT_S)
+    answer = partial(_answer, deps, by_name, PageVaultCache(deps.clock, VAULTS_KEPT_S), demo)
     # The trade door has the same prefix and its own not-found responses.
     lost = PageRoute("GET", "/app/{tail:(?!trade(/|$)).*}", _no_such_page, owner=False)
-    handle_lost = _handler(deps, by_name, lost, cache, demo=demo)
     return [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
         *(
-            web.route(
-                page.method,
-                page.path,
-                _handler(deps, by_name, page, cache, demo=demo),
-                name=f"screen.{page.method}.n{n}",
-            )
-            for n, page in enumerate(PAGES)
+            web.route(p.method, p.path, partial(answer, p), name=f"screen.{p.method}.n{n}")
+            for n, p in enumerate(PAGES)
         ),
-        web.route("*", session_guard.HOME, handle_lost, name="screen.lost.home"),
-        web.route("*", lost.path, handle_lost, name="screen.lost"),
+        web.route("*", session_guard.HOME, partial(answer, lost), name="screen.lost.home"),
+        web.route("*", lost.path, partial(answer, lost), name="screen.lost"),
     ]
 
 
@@ -112,46 +106,43 @@ async def _no_such_page(visit: PageRequest) -> web.Response:
     return response
 
 
-def _handler(
+async def _answer(
     deps: Deps,
     operations: Mapping[str, Operation],
-    page: PageRoute,
     cache: PageVaultCache,
-    *,
     demo: bool,
-) -> _Answering:
-    async def handle(request: web.Request) -> web.Response:
-        visit = PageRequest(
-            request=request,
-            deps=deps,
-            operations=operations,
-            caller=ANONYMOUS,
-            token="",
-            address=session_guard.where_from(deps, request),
-            now=deps.clock.now(),
-            form=MultiDict(),
-            demo=demo,
-        )
-        try:
-            caller, token = await session_guard.caller_of(deps, request, visit.address)
-            visit = replace(visit, caller=caller, token=token)
-            return await _respond(page, visit, cache)
-        except OperationRefused as stopped:
-            return _refused(visit, stopped.status, stopped.block)
-        except web.HTTPException:
-            raise
-        except Exception as error:
-            refused = refusal_of(error)
-            if refused is None:
-                log.exception("screen %s failed", page.path)
-                refused = Refused(refusal("internal"))
-            reply = refused_reply(refused, visit.now, visit.caller.role)
-            response = _refused(visit, reply.status, reply.body)
-            if "Retry-After" in reply.headers:
-                response.headers["Retry-After"] = reply.headers["Retry-After"]
-            return response
-
-    return handle
+    page: PageRoute,
+    request: web.Request,
+) -> web.Response:
+    visit = PageRequest(
+        request=request,
+        deps=deps,
+        operations=operations,
+        caller=ANONYMOUS,
+        token="",
+        address=session_guard.where_from(deps, request),
+        now=deps.clock.now(),
+        form=MultiDict(),
+        demo=demo,
+    )
+    try:
+        caller, token = await session_guard.caller_of(deps, request, visit.address)
+        visit = replace(visit, caller=caller, token=token)
+        return await _respond(page, visit, cache)
+    except OperationRefused as stopped:
+        return _refused(visit, stopped.status, stopped.block)
+    except web.HTTPException:
+        raise
+    except Exception as error:
+        refused = refusal_of(error)
+        if refused is None:
+            log.exception("screen %s failed", page.path)
+            refused = Refused(refusal("internal"))
+        reply = refused_reply(refused, visit.now, visit.caller.role)
+        response = _refused(visit, reply.status, reply.body)
+        if "Retry-After" in reply.headers:
+            response.headers["Retry-After"] = reply.headers["Retry-After"]
+        return response
 
 
 async def _respond(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
