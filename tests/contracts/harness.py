@@ -95,11 +95,8 @@ def entries(name: str, what: str) -> dict[str, Any]:
 @cache
 def errors() -> dict[bytes, Any]:
     found: dict[bytes, Any] = {
-        selector("Error(string)"): {"name": "Error", "inputs": [{"name": "text", "type": "string"}]}
-    }
-    found[selector("Panic(uint256)")] = {
-        "name": "Panic",
-        "inputs": [{"name": "code", "type": "uint256"}],
+        selector(f"{name}({type_})"): {"name": name, "inputs": [{"name": what, "type": type_}]}
+        for name, what, type_ in (("Error", "text", "string"), ("Panic", "code", "uint256"))
     }
     for folder in FOLDERS:
         for path in folder.glob("*.json"):
@@ -161,21 +158,15 @@ class Evm:
         self.keys = {to_checksum_address(a): k for a, k in self.chain.accounts.items()}
         self.names: dict[str, str] = {}
 
-    def nonce(self, account: str) -> int:
+    def state(self) -> Any:
         head = self.chain.head
-        return int(
-            self.chain.state_at(head.number, head.timestamp, head.root).get_nonce(
-                bytes.fromhex(account[2:])
-            )
-        )
+        return self.chain.state_at(head.number, head.timestamp, head.root)
+
+    def nonce(self, account: str) -> int:
+        return int(self.state().get_nonce(bytes.fromhex(account[2:])))
 
     def code(self, account: str) -> bytes:
-        head = self.chain.head
-        return bytes(
-            self.chain.state_at(head.number, head.timestamp, head.root).get_code(
-                bytes.fromhex(account[2:])
-            )
-        )
+        return bytes(self.state().get_code(bytes.fromhex(account[2:])))
 
     def send(
         self,
@@ -287,6 +278,13 @@ HOSTILE: Final = (
 )  # fmt: skip
 
 
+# Every function of a vault that changes something, with arguments of its types.
+CHANGING: Final[tuple[tuple[Any, ...], ...]] = (
+    ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("executeApproved", ZERO, b"", 0, 0, b""), ("unwind", ZERO, b""),
+    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",), ("record",),
+)  # fmt: skip
+
+
 class World:
     """USDC, a market, hostile targets, factory and lens, and ten people."""
 
@@ -336,18 +334,10 @@ class World:
         return {name: t[name] for name in TERMS}
 
     def typed_data(self, t: Args, **domain: Any) -> Args:
-        d = {
-            "name": "MandateVault",
-            "version": "2",
-            "chainId": 31337,
-            "verifyingContract": self.factory.address,
-        } | domain
-        own = {
-            "name": "string",
-            "version": "string",
-            "chainId": "uint256",
-            "verifyingContract": "address",
-        }
+        own = {"name": "string", "version": "string", "chainId": "uint256"}
+        own["verifyingContract"] = "address"
+        factory = {"verifyingContract": self.factory.address}
+        d = {"name": "MandateVault", "version": "2", "chainId": 31337} | factory | domain
         return {
             "domain": d, "primaryType": "MandateTerms", "message": t,
             "types": {

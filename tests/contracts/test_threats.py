@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.contracts.harness import (
+    CHANGING,
     DAY,
     DEPOSIT,
     FLOOR_STOP,
@@ -17,7 +18,6 @@ from tests.contracts.harness import (
     USD,
     WITHDRAW,
     WORTH_OF,
-    ZERO,
     Contract,
     Receipt,
     Refusal,
@@ -46,11 +46,6 @@ def hostile_probe(world: World, **over: Any) -> Contract:
 
 # -- a hostile listed target ------------------------------------------------------------------------------------
 
-REENTRIES: tuple[tuple[Any, ...], ...] = (
-    ("deposit", 1), ("sync",), ("execute", ZERO, b"", 0), ("executeApproved", ZERO, b"", 0, 0, b""), ("unwind", ZERO, b""),
-    ("stop",), ("revokeAgent",), ("setAgent", ZERO), ("withdrawAll",), ("settle",), ("payAgent",), ("mark",), ("record",),
-)  # fmt: skip
-
 
 def test_every_function_that_changes_something_is_among_the_reentries() -> None:
     changing = {
@@ -58,10 +53,10 @@ def test_every_function_that_changes_something_is_among_the_reentries() -> None:
         for n, e in entries("MandateVault", "function").items()
         if e["stateMutability"] not in ("view", "pure")
     }
-    assert changing == {call[0] for call in REENTRIES}
+    assert changing == {call[0] for call in CHANGING}
 
 
-@pytest.mark.parametrize("call", REENTRIES, ids=lambda call: call[0])
+@pytest.mark.parametrize("call", CHANGING, ids=lambda call: call[0])
 def test_threat_target_reenters(world: World, call: tuple[Any, ...]) -> None:
     """The guard answers before anybody asks who is calling."""
     vault = world.vault()
@@ -138,12 +133,10 @@ def test_threat_target_lies_about_its_worth_and_the_caps_still_hold(world: World
 
 def test_threat_target_disappears(world: World) -> None:
     vault = world.vault()
-    state = world.evm.chain
-    head = state.head
-    opened = state.state_at(head.number, head.timestamp, head.root)
+    opened = world.evm.state()
     opened.set_code(bytes.fromhex(world.hostile.address[2:]), b"")
     opened.persist()
-    state._append((), head.timestamp, opened.state_root)
+    world.evm.chain._append((), world.evm.chain.head.timestamp, opened.state_root)
     with refused("TargetNotAllowed", world.hostile.address):
         world.take(vault, USD)
 
@@ -235,7 +228,7 @@ def test_threat_selector_collision_with_a_token_move_is_refused(world: World) ->
 
 def test_threat_self_call(world: World) -> None:
     vault = world.vault()
-    for call in REENTRIES:
+    for call in CHANGING:
         data = vault.data(*call)
         with refused("TargetNotAllowed", vault.address, data[:4]):
             vault.send(world.agent, "execute", vault.address, data, 0)
@@ -247,13 +240,10 @@ def test_threat_self_call(world: World) -> None:
 def test_threat_eth_value_is_refused_everywhere(world: World) -> None:
     vault = world.vault()
     for contract in (vault, world.factory):
-        abi = artifact(contract.name)["abi"]
-        assert not [
-            e
-            for e in abi
-            if e.get("stateMutability") == "payable" or e["type"] in ("receive", "fallback")
-        ]
-    for call in REENTRIES:
+        for e in artifact(contract.name)["abi"]:
+            assert e.get("stateMutability") != "payable"
+            assert e["type"] not in ("receive", "fallback")
+    for call in CHANGING:
         with refused("empty"):
             vault.send(world.owner, *call, value=1)
     for data in (b"", b"\0\0\0\0"):
@@ -329,9 +319,8 @@ def test_threat_keeper_key_stolen_takes_nothing(world: World) -> None:
     ):  # fmt: skip
         with pytest.raises(Refusal):
             vault.send(world.keeper, *attempt)
-    assert vault.send(world.keeper, "mark").names() == [
-        "Marked"
-    ]  # above the floor it stops nothing
+    told = vault.send(world.keeper, "mark")
+    assert told.names() == ["Marked"]  # above the floor it stops nothing
     vault.send(world.owner, "stop")
     with refused("TargetNotAllowed"):
         world.unwind(vault, world.keeper, world.market, "redeem", 1, world.keeper, vault.address)
@@ -521,12 +510,8 @@ def test_threat_first_depositor_inflation_of_a_market_ends_at_the_floor(world: W
 
 def test_threat_call_that_spends_and_returns_is_measured_net(world: World) -> None:
     vault = world.vault()
-    world.hostile.send(
-        world.stranger,
-        "setReentry",
-        world.usdc.address,
-        world.usdc.data("transfer", vault.address, 30 * USD),
-    )
+    gift = world.usdc.data("transfer", vault.address, 30 * USD)
+    world.hostile.send(world.stranger, "setReentry", world.usdc.address, gift)
     told = world.act(vault, world.hostile, "reenter", 20 * USD, approve=20 * USD).one("Executed")
     assert (told["spent"], told["returned"], told["spentToday"]) == (0, 10 * USD, 0)
     assert vault.read("cash") == world.balance(vault) == 1_010 * USD
@@ -568,6 +553,5 @@ def test_threat_look_alike_vault_is_not_the_factorys(world: World) -> None:
     assert fake.read("owner") == world.stranger
     assert made.events == ()
     told = fake.send(world.stranger, "stop").one("Stopped")
-    assert (
-        told["mandate"] == vault.read("terms")[0][9]
-    )  # the same topic: readers must check the address
+    # The same topic: readers must check the address.
+    assert told["mandate"] == vault.read("terms")[0][9]
