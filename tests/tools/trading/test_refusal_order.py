@@ -89,6 +89,7 @@ def test_the_wrong_field_of_a_close_is_named(
 
 async def test_a_field_that_there_is_not_is_malformed_whatever_else_is_wrong(desk: Desk) -> None:
     t = await trader(desk)
-    reply = await desk.refused("order_prepare", t.caller, side="long", sides="buy")
-    assert reply.body["error"] == "invalid_request"
-    assert [f["loc"] for f in reply.body["detail"]["fields"]] == ["sides"]
+    for side in ("long", "buy"):
+        reply = await desk.refused("order_prepare", t.caller, side=side, sides="buy")
+        assert reply.body["error"] == "invalid_request"
+        assert [f["loc"] for f in reply.body["detail"]["fields"]] == ["sides"]
