@@ -26,11 +26,9 @@ from tools.mandates import approvals, webhooks
 from tools.mandates.drafting import drafts, purpose_notes, terms
 from tools.mandates.reads import daily_series, ledger_stream, mandate_reads, statements
 from tools.mandates.vault import (
-    exit_plan,
     funding,
     gas_sponsorship,
     owner_calls,
-    unwind_calls,
     vault_creation,
 )
 from tools.model.operation import Operation
@@ -65,9 +63,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *funding.OPERATIONS,
     *execute_call.OPERATIONS,
     *approval_detail.OPERATIONS,
-    *unwind_calls.OPERATIONS,
     *owner_calls.OPERATIONS,
-    *exit_plan.OPERATIONS,
     *vault_creation.TRANSACTIONS,
     *event_reports.OPERATIONS,
     *refusal_reports.OPERATIONS,

@@ -1,26 +1,37 @@
-"""Calldata for owner and agent to sign: pausing, resuming, stopping, recording, withdrawing."""
+"""Calldata for owner and agent to sign: pausing, resuming, stopping, recording, unwinding,
+withdrawing; and the ordered steps out of everything.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from domain.chain_facts import Call, VaultState
+from domain.chain_facts import Call, Simulation, VaultState
 from domain.ledger.events.event import LedgerKind, Reporter
 from domain.ledger.events.payloads import Stopped
+from domain.mandates.actions import selector_of
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
+from domain.money import Usdc
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
+from domain.reads.progress import leaving
 from domain.reads.withdrawal_lock import Lock, lock
 from domain.refusals import Refused, refusal
+from domain.rules.mark_policy import refuses
+from domain.rules.revert_refusals import reverts
 from domain.rules.snapshot import MandateSnapshot, moment
+from domain.rules.target_rules import unlisted
+from domain.rules.unwind_window import agent_barred, closed
+from domain.rules.valuation import ValuedPosition, valuation
 from domain.rules.withdrawal_payout import Pays, pays
 from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import agent_mandate, visible_mandate, wrong_status
+from tools.context.access import agent_mandate, load_mandate, visible_mandate, wrong_status
 from tools.context.approval_keeping import close_pending
 from tools.context.ledger_rows import append_row
 from tools.context.snapshot_loader import (
@@ -28,6 +39,8 @@ from tools.context.snapshot_loader import (
     chain_or_none,
     load_snapshot,
     require_chain,
+    simulation_if_readable,
+    vault_if_readable,
 )
 from tools.mandates.vault.simulated_calls import (
     Makes,
@@ -38,8 +51,8 @@ from tools.mandates.vault.simulated_calls import (
     owner_call_factory,
     require_vault,
 )
-from tools.model.fields import OneMandate
-from tools.model.operation import Operation, RequestContext, ResponseModel
+from tools.model.fields import Address, HexData, OneMandate
+from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.serialization import wire
 from tools.model.shared_models import ExplainedCall, Simulated
 
@@ -93,6 +106,44 @@ class StopOut(ResponseModel):
     decoded: ExplainedCall | None = Field(description="what the calldata of stop_call says")
     simulation: Simulated | None = Field(description="what the chain said of stop_call")
     message: str
+
+
+class Unwind(OneMandate):
+    """A call on a closed mandate."""
+
+    target: Address
+    data: HexData
+
+
+StepName = Literal["stop", "unwind", "settle", "withdraw"]
+
+
+class PlanStep(ResponseModel):
+    """One step out; a position is unwound by a call that its market's exit names."""
+
+    n: int
+    step: StepName
+    text: str = Field(description="the service's own words")
+    call: Call | None
+    decoded: ExplainedCall | None = None
+    simulation: Simulated | None = Field(
+        default=None, description="of the stop alone: the other calls come after what it changes"
+    )
+    position: str | None = None
+    market: str | None = None
+    target: str | None = None
+    value_est: Usdc | None = None
+    exit_cost_est: Usdc | None = None
+    route: str | None = None
+
+
+class PlanOut(ResponseModel):
+    """Ordered steps out of everything."""
+
+    steps: list[PlanStep]
+    exit_cost_est: Usdc | None
+    leave_now_est: Usdc | None
+    est: Literal[True]
 
 
 def _require_not_over(mandate: Mandate, vault: VaultState | None) -> None:
@@ -232,6 +283,118 @@ def forfeit(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
     return answer.model_copy(update={"chain_live": True})
 
 
+async def gather_unwind(deps: Deps, caller: Caller, request: Unwind) -> GatheredFacts:
+    """Read the vault and simulate the call as the caller would send it."""
+    target = deps.chains.address(request.target)
+    mandate = await load_mandate(deps, caller, request.public_id)
+    chain = chain_or_none(deps, mandate)
+    vault = await vault_if_readable(chain, mandate)
+    sender, tried = _unwinder(mandate, caller), None
+    if chain is not None and vault is not None and vault.exists and sender is not None:
+        call = chain.vault_call(vault.address, "unwind", target, request.data)
+        tried = await simulation_if_readable(chain, replace(call, sender=sender))
+    return GatheredFacts(vault=vault, simulation=tried)
+
+
+def _unwinder(mandate: Mandate, caller: Caller) -> str | None:
+    return mandate.owner_address if caller.role == "owner" else mandate.agent_address
+
+
+def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, GatheredFacts]) -> VaultCallOut:
+    """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
+    mandate, data = visible_mandate(uow, ctx.caller, ctx.request.public_id), ctx.request.data
+    vault = require_vault(mandate, "unwinding")
+    target = ctx.chains.address(ctx.request.target)
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    if not closed(snapshot):
+        raise wrong_status(mandate, "unwinding before its vault is closed")
+    owner = ctx.caller.role == "owner"
+    barred = None if owner else agent_barred(snapshot)
+    if barred is not None:
+        raise Refused(barred)
+    settled = mandate.status is Status.SETTLED or bool(snapshot.chain and snapshot.chain.settled)
+    mismatch = mandate.mismatch_of(target, data)
+    if mismatch is not None and not (settled and owner):
+        check = unlisted(mismatch, target, selector_of(data), step=_OTHER_ARGUMENT)
+        raise Refused(check.refuse("target_not_allowed", snapshot))
+    tried = ctx.facts.simulation
+    if tried is not None and not tried.ok:
+        stale = None if owner else refuses(snapshot.chain, tried.revert)
+        raise Refused(reverts(tried.revert, next_steps=(_OTHER_EXIT,), stale=stale))
+    chain = require_chain(ctx, mandate)
+    call = chain.vault_call(vault, "unwind", target, data)
+    parts = call_parts(chain, replace(call, sender=_unwinder(mandate, ctx.caller)), tried)
+    return VaultCallOut(**parts, message="Closes a position; no USDC may leave the vault in it.")
+
+
+_OTHER_ARGUMENT: Final = NextStep(
+    "Put the vault's own address where the reason says, and ask again",
+    "mandate_unwind_call",
+    "GET /wallet/mandates/{public_id}/unwind-call",
+    OWNER_OR_AGENT,
+)
+_OTHER_EXIT: Final = NextStep(
+    "Ask again with the exit call of the position's market, as detail.revert mends it",
+    "mandate_unwind_call",
+    "GET /wallet/mandates/{public_id}/unwind-call",
+    OWNER_OR_AGENT,
+)
+
+
+def close_all_plan(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> PlanOut:
+    """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    require_vault(mandate, "closing everything")
+    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
+    chain, state, at = require_chain(ctx, mandate), snapshot.chain, valuation(snapshot)
+    steps: list[PlanStep] = []
+    if state is None or not state.stopped:
+        stop = owner_call(chain, mandate, "stop")
+        why = "Stop the vault and revoke the agent."
+        steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
+    steps += [
+        _exit(snapshot, key, position)
+        for key, position in at.positions.items()
+        if position.value > 0
+    ]
+    if state is None or not state.settled:
+        settle = owner_call(chain, mandate, "settle")
+        steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))
+    withdraw = owner_call(chain, mandate, "withdrawAll")
+    steps.append(_sent(chain, "withdraw", "Take everything out.", withdraw))
+    out = leaving(snapshot, at)
+    return PlanOut(
+        steps=[s.model_copy(update={"n": n}) for n, s in enumerate(steps, start=1)],
+        exit_cost_est=out.exit_cost,
+        leave_now_est=out.after_fee,
+        est=True,
+    )
+
+
+def _sent(
+    chain: Chain, step: StepName, text: str, call: Call | None, tried: Simulation | None = None
+) -> PlanStep:
+    """A step that is a transaction of the owner's."""
+    return PlanStep(n=0, step=step, text=text, **call_parts(chain, call, tried))
+
+
+def _exit(snapshot: MandateSnapshot, key: str, valued: ValuedPosition) -> PlanStep:
+    """A step that closes one position."""
+    target, value = valued.position.target, Usdc(valued.value)
+    return PlanStep(
+        n=0,
+        step="unwind",
+        text="Close this position: ask unwind-call with the market's exit calldata.",
+        position=key,
+        market=target.market,
+        target=target.address,
+        value_est=value,
+        exit_cost_est=value.share_up(snapshot.config.spread_bps),
+        call=None,
+        route=f"GET /wallet/mandates/{snapshot.mandate.public_id}/unwind-call",
+    )
+
+
 _READS: Final = ("not_found", "wrong_status", "not_configured")
 _call: Final = partial(
     Operation, auth="owner", request_model=OneMandate, response_model=VaultCallOut, refusals=_READS
@@ -239,6 +402,33 @@ _call: Final = partial(
 
 
 OPERATIONS: Final = (
+    Operation(
+        name="mandate_unwind_call",
+        title="Get calldata to unwind",
+        summary="Calldata of unwind(target, data) on a closed mandate; you sign it. What would "
+        "revert is refused. Its agent may "
+        "unwind for three days after the close, fairly, unless it was paused before or the stop "
+        "line closed a mandate that keeps its positions.",
+        auth="owner_or_agent",
+        route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
+        long=True,
+        request_model=Unwind,
+        response_model=VaultCallOut,
+        handler=unwind_call,
+        gather=gather_unwind,
+        on_mcp=True,
+        weight=HEAVY,
+        refusals=(
+            "not_found",
+            "wrong_status",
+            "not_configured",
+            "invalid_address",
+            "target_not_allowed",
+            "mandate_stopped",
+            "mandate_paused",
+            "would_revert",
+        ),
+    ),
     Operation(
         name="mandate_forfeit",
         title="Give up your role",
@@ -312,5 +502,17 @@ OPERATIONS: Final = (
         handler=withdraw_call,
         gather=gather_simulated(_WITHDRAW),
         refusals=(*_READS, "withdraw_locked"),
+    ),
+    Operation(
+        name="owner_close_all_plan",
+        title="Plan the way out",
+        summary="Ordered steps for stop-and-close-everything with exit cost estimates.",
+        auth="owner",
+        route=("GET", "/wallet/mandates/{public_id}/close-all-plan"),
+        request_model=OneMandate,
+        response_model=PlanOut,
+        handler=close_all_plan,
+        gather=gather_simulated(owner_call_factory("stop")),
+        refusals=("not_found", "wrong_status", "not_configured"),
     ),
 )
