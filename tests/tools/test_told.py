@@ -70,12 +70,8 @@ async def test_money_that_came_to_an_agent_is_told_once_however_often_it_is_read
     for _ in range(2):
         await world.store.write(lambda uow: take_inbound(uow, CHAIN_ID, usdc, found, now))
     (notice,) = await told(world.deps, owner, hook)
-    assert (notice["agent_id"], notice["chain_id"], notice["tx_hash"], notice["amount_usdc"]) == (
-        agent.user_id,
-        CHAIN_ID,
-        tx_hash,
-        "5.000000",
-    )
+    assert (notice["agent_id"], notice["chain_id"]) == (agent.user_id, CHAIN_ID)
+    assert (notice["tx_hash"], notice["amount_usdc"]) == (tx_hash, "5.000000")
 
 
 @pytest.mark.slow
