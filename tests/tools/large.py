@@ -6,22 +6,33 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
+from chain.adapter import ChainConfig
+from chain.chains import EvmChains
+from chain.contracts.sign_in import SiweSignIn
 from domain.agents.policy import Policy
 from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payload_codec import EventPayload, read
 from domain.ledger.state.ledger_state import EMPTY, apply
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
+from domain.settings import Config, Switches
+from server.system import SystemIds
 from storage.repositories.event_row import COLUMNS, row_values
 from storage.repositories.identities import Agent
 from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql, columns, micros
 from storage.sqlite_files import connect_sqlite, sqlite_path
+from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
+from tests.databases import PATIENT
+from tests.world import CHAIN_ID, Clock
+from tools.model.operation import Deps
 
 ROWS: Final = int(os.environ.get("LARGE_ROWS", "60000"))
 MANDATES: Final = 20_000
@@ -32,6 +43,17 @@ FIRST: Final = datetime(2026, 11, 9, tzinfo=UTC)
 BIG: Final = "m_large0000"
 OWNER, AGENT = "u_owner", "u_agent"
 ADDRESS: Final = "0x" + "22" * 20
+
+
+@asynccontextmanager
+async def large_deps(url: str) -> AsyncIterator[Deps]:
+    """What operations on a large record work with; its chain has no node."""
+    store, chains = await open_store(url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
+    try:
+        yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
+    finally:
+        await chains.close()
+        await store.close()
 
 
 def build(url: str, *, rows: int = ROWS, mandates: int = MANDATES) -> None:

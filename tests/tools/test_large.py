@@ -7,27 +7,19 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import anyio.lowlevel
 import pytest
 
-from chain.adapter import ChainConfig
-from chain.chains import EvmChains
-from chain.contracts.sign_in import SiweSignIn
-from domain.settings import Config, Switches
-from server.system import SystemIds
 from storage.repositories.state_cache import StateCache
 from storage.schema import migrate
 from storage.sqlite_files import sqlite_path
-from storage.store import open_store
-from tests.databases import PATIENT
 from tests.examples import least
 from tests.loop_watch import LoopWatch, watched_loop
-from tests.tools.large import ADDRESS, AGENT, BIG, NOW, OWNER, build
-from tests.world import BY_NAME, CHAIN_ID, Clock
+from tests.tools.large import ADDRESS, AGENT, BIG, OWNER, build, large_deps
+from tests.world import BY_NAME
 from tools.catalogue import OPERATIONS
 from tools.context.render_cache import KEPT
 from tools.dispatch.run import run
@@ -100,12 +92,8 @@ def large_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 async def deps(large_url: str) -> AsyncIterator[Deps]:
-    store, chains = await open_store(large_url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
-    try:
-        yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
-    finally:
-        await chains.close()
-        await store.close()
+    async with large_deps(large_url) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -153,14 +141,7 @@ async def test_no_other_operation_holds_the_loop(
     shutil.copyfile(sqlite_path(large_url), copied)
     others = [op for op in OPERATIONS if op.name not in {name for name, _, _ in READS}]
     held: dict[str, str] = {}
-    async with AsyncExitStack() as closing:
-        store, chains = (
-            await open_store(f"sqlite:///{copied}", PATIENT),
-            EvmChains([ChainConfig(CHAIN_ID)]),
-        )
-        closing.push_async_callback(store.close)
-        closing.push_async_callback(chains.close)
-        deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
+    async with large_deps(f"sqlite:///{copied}") as deps:
         for op, caller in [(o, who) for o in others for who in who_may(o)]:
             takes = takes_schema(op)["properties"]
             asked = least(op) | {n: v for n, v in mine.items() if n in takes}
@@ -185,11 +166,7 @@ async def test_the_keeper_goes_over_many_mandates_without_holding_the_loop(
     url = f"sqlite:///{tmp_path / 'many.sqlite'}"
     migrate.upgrade(url)
     build(url, rows=1_000, mandates=1_000)
-    async with AsyncExitStack() as closing:
-        store, chains = await open_store(url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
-        closing.push_async_callback(store.close)
-        closing.push_async_callback(chains.close)
-        deps = Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
+    async with large_deps(url) as deps:
         await watch.forget()
         await refresh(deps, AGENT)
         await anyio.lowlevel.checkpoint()

@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 
-from chain.adapter import ChainConfig
-from chain.chains import EvmChains
-from chain.contracts.sign_in import SiweSignIn
-from domain.settings import Config, Switches
-from server.system import SystemIds
-from storage.store import open_store
-from tests.databases import PATIENT
-from tests.tools.large import ADDRESS, BIG, NOW, OWNER, build
-from tests.world import BY_NAME, CHAIN_ID, Clock
+from tests.tools.large import ADDRESS, BIG, OWNER, build, large_deps
+from tests.world import BY_NAME
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Deps
 
@@ -27,12 +20,8 @@ ROWS, MANDATES = 100, 45
 @pytest.fixture
 async def deps(sqlite_url: str) -> AsyncIterator[Deps]:
     build(sqlite_url, rows=ROWS, mandates=MANDATES)
-    store, chains = await open_store(sqlite_url, PATIENT), EvmChains([ChainConfig(CHAIN_ID)])
-    try:
-        yield Deps(store, chains, Clock(NOW), SystemIds(), Config(), SiweSignIn(), Switches())
-    finally:
-        await chains.close()
-        await store.close()
+    async with large_deps(sqlite_url) as opened:
+        yield opened
 
 
 async def _pages(deps: Deps, name: str, **arguments: Any) -> list[dict[str, Any]]:
