@@ -149,18 +149,19 @@ class Client:
             fault = _TransientError if response.status in _TRANSIENT else _UnusableAnswer
             raise fault(f"HTTP {response.status}")
         if len(raw) > MAX_INLINE:
-            value, tally, cost = await asyncio.to_thread(_read, read, raw)
+            answer, tally, cost = await asyncio.to_thread(_read, read, raw)
         else:
-            value, tally, cost = _read(read, raw)
+            answer, tally, cost = _read(read, raw)
         await self._budget.settle(hold, cost)
         if tally is None:
             self.unknown_counts.count(read.kind, "form")
             raise self._refused(read.kind, "is not of a known form")
         self.unknown_counts.refuse(read.kind, 0)
         self.unknown_counts.note(read.kind, tally)
-        if value is None:
-            raise self._refused(read.kind, "cannot be read")
-        return VenueAnswer(value[0], len(raw))
+        try:
+            return VenueAnswer(read.parse(answer), len(raw))
+        except ValueError:
+            raise self._refused(read.kind, "cannot be read") from None
 
     def _refused(self, kind: str, reason: str) -> Refused:
         """Build the refusal for an unusable answer, and count it."""
@@ -240,21 +241,15 @@ def unavailable(reason: str, retry_after_s: int = 2) -> Refused:
     )
 
 
-def _read(read: InfoQuery[T], raw: bytes) -> tuple[tuple[T] | None, Tally | None, int]:
-    """The value of an answer, the tally of its parts, and its cost: no value where it cannot be
-    used, no tally where its form is unknown.
-    """
+def _read(read: InfoQuery[T], raw: bytes) -> tuple[object, Tally | None, int]:
+    """An answer and the tally of its parts, none where its form is unknown; and its cost."""
     tally, cost = Tally(), read.max_cost
     try:
         body = orjson.loads(raw)
         cost = read.cost(body)
-        answer = read.read(body, tally)
+        return read.read(body, tally), tally, cost
     except (orjson.JSONDecodeError, ValidationError):
         return None, None, cost
-    try:
-        return (read.parse(answer),), tally, cost
-    except ValueError:
-        return None, tally, cost
 
 
 def _parse_ack(raw: bytes) -> ActionAck:

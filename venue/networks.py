@@ -184,10 +184,6 @@ class VenueNetwork:
 
     # -- approvals
 
-    def agent_typed_data(self, approval: v.AgentApproval) -> TypedDataJson:
-        """Typed data that a wallet signs to approve an agent."""
-        return signing.user_typed_data(_agent_action(approval))
-
     def agent_signer(
         self, approval: v.AgentApproval, signature: Mapping[str, object]
     ) -> str | None:

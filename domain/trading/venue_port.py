@@ -96,9 +96,6 @@ class Venue(Protocol):
     async def time(self) -> datetime:
         """The venue's own clock, read fresh."""
 
-    def agent_typed_data(self, approval: v.AgentApproval) -> Mapping[str, object]:
-        """The typed data that a wallet signs to approve an agent (EIP-712)."""
-
     def agent_signer(
         self, approval: v.AgentApproval, signature: Mapping[str, object]
     ) -> str | None:

@@ -33,8 +33,6 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "server.lazy.lazy_screens.LazyScreens.url_for": "aiohttp",
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
-    "domain.trading.venue_port.Venue.agent_typed_data": "a wallet that is to sign an approval",
-    "venue.networks.VenueNetwork.agent_typed_data": "a wallet that is to sign an approval",
 }
 
 

@@ -20,7 +20,7 @@ from devtools.devvenue import DevVenue, Rules, VenueFault, serve
 from devtools.devvenue.faults import Faults
 from domain.settings import Config, Switches, Trading
 from domain.trading.venue_account import TERMS, agent_name, milliseconds
-from domain.trading.venue_values import AgentApproval, Network
+from domain.trading.venue_values import Network
 from server.settings import Settings
 from server.system import SystemIds
 from server.venues import SharedWeights, venues
@@ -31,7 +31,7 @@ from tests.world import BY_NAME, Clock
 from tools.dispatch.run import run
 from tools.model.operation import ANONYMOUS, Caller, Deps, OperationResult
 from tools.trading.paper.simulated_exchange import SimulatedExchange as PaperDesk
-from venue import signing
+from venue import actions, signing
 from venue.venues import Networks
 
 BUILDER = Account.from_key("0x" + "bb" * 32)
@@ -165,12 +165,14 @@ class Desk:
             "agent_address": agent, "agent_name": signed_name(name, until), "nonce": milliseconds(self.clock.now()) + self.next_nonce(),
             "signature_chain_id": "0xa4b1", "kind": kind,
         } | changes  # fmt: skip
-        typed = self.networks.get(network).agent_typed_data(
-            AgentApproval(
-                network=network, agent=asked["agent_address"].lower(), name=asked["agent_name"], nonce=asked["nonce"],
-                signature_chain_id=asked["signature_chain_id"],
-            )
-        )  # fmt: skip
+        action = actions.approve_agent(
+            network,
+            agent=asked["agent_address"],
+            name=asked["agent_name"],
+            nonce=asked["nonce"],
+            signature_chain_id=asked["signature_chain_id"],
+        )
+        typed = signing.user_typed_data(action)
         made = p.wallet.sign_typed_data(full_message=dict(typed))
         return asked | {
             "signature": {"r": f"0x{made.r:064x}", "s": f"0x{made.s:064x}", "v": made.v}
