@@ -10,30 +10,10 @@ from typing import Final
 from domain.ledger.events.event import Event, NewEvent, Reporter
 from domain.ledger.events.pairing import can_pair, other_side, partner
 from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
+from storage.repositories import ledger_queries as queries
 from storage.repositories.clock_rollbacks import APART_US, note_clock_rollback, safe_start_before
 from storage.repositories.event_row import event_of, row_values
 from storage.repositories.house_events import HouseEventRepository
-from storage.repositories.ledger_queries import (
-    BEGIN_HEAD,
-    BY_SEQ,
-    BY_TRANSACTIONS,
-    BY_TX,
-    CHECK,
-    CHECKPOINT,
-    CHECKPOINT_EVERY,
-    HEAD,
-    HEADS,
-    INSERT,
-    MOVE_HEAD,
-    NEAREST,
-    NEWEST,
-    NEWS,
-    PAGE,
-    PAIRED,
-    PARTNERS,
-    TAIL,
-    rows_above,
-)
 from storage.repositories.state_cache import StateCache
 from storage.repositories.state_codec import LEDGER
 from storage.sql import Row, Sql, canonical, exists, first, micros, moment
@@ -98,17 +78,17 @@ class LedgerRepository(HouseEventRepository):
         head = self._heads.get(public_id)
         if head is not None:
             return head
-        row = first(self._sql, HEAD, public_id=public_id)
+        row = first(self._sql, queries.HEAD, public_id=public_id)
         # On SQLite nobody else writes in this transaction: the head that was read stays the head.
         if row is not None and not self._lock:
             self._heads[public_id] = row
         return row
 
     def _locked_head(self, public_id: str) -> tuple[int, str, int]:
-        query = HEAD + self._lock
+        query = queries.HEAD + self._lock
         row = self._heads.get(public_id) or first(self._sql, query, public_id=public_id)
         if row is None:
-            self._sql.run(BEGIN_HEAD, public_id=public_id)
+            self._sql.run(queries.BEGIN_HEAD, public_id=public_id)
             row = first(self._sql, query, public_id=public_id)
         if row is None:
             raise LookupError(public_id)
@@ -119,13 +99,15 @@ class LedgerRepository(HouseEventRepository):
         """Lock ledgers for this transaction, and read at once the rows that name some of the
         chain's, by public id; until its end no other transaction adds any.
         """
-        heads = self._sql.rows(HEADS[self._sql.dialect], ids=self._array(sorted(transactions)))
+        heads = self._sql.rows(
+            queries.HEADS[self._sql.dialect], ids=self._array(sorted(transactions))
+        )
         by_id = {str(head["public_id"]): head for head in heads}
         self._heads |= by_id
         name = {(of, tx.lower()): None for of in by_id for tx in transactions[of]}
         self._held |= {key: [] for key in name}
         rows = self._sql.rows(
-            BY_TRANSACTIONS[self._sql.dialect],
+            queries.BY_TRANSACTIONS[self._sql.dialect],
             ids=self._array([of for of, _ in name]),
             txs=self._array([tx for _, tx in name]),
         )
@@ -169,9 +151,9 @@ class LedgerRepository(HouseEventRepository):
             parsed=new.content,
         )
         row = row_values(public_id, event, prev_hash)
-        self._sql.run(INSERT, **row)
+        self._sql.run(queries.INSERT, **row)
         head = {"seq": event.seq, "row_hash": row["row_hash"], "created_at": created}
-        self._sql.run(MOVE_HEAD, public_id=public_id, **head)
+        self._sql.run(queries.MOVE_HEAD, public_id=public_id, **head)
         self._heads[public_id] = head
         if (public_id, tx_hash) in self._held:
             self._held[public_id, tx_hash or ""].append(self._cache.keep_event(row, event))
@@ -179,7 +161,7 @@ class LedgerRepository(HouseEventRepository):
         self._cache.put(public_id, row["row_hash"], folded)
         if last_at and (last_at + MONDAY) // WEEK != (created + MONDAY) // WEEK:
             self._checkpoint(public_id, seq, last_at, state, prev_hash)
-        if event.seq % CHECKPOINT_EVERY == 0:
+        if event.seq % queries.CHECKPOINT_EVERY == 0:
             self._checkpoint(public_id, event.seq, created, folded, row["row_hash"])
         return event
 
@@ -202,11 +184,11 @@ class LedgerRepository(HouseEventRepository):
             return partner(new, preloaded)
         other = other_side(new)
         rows = self._sql.rows(
-            PARTNERS[other],
+            queries.PARTNERS[other],
             public_id=public_id,
             tx_hash=tx_hash,
             other=other.value,
-            most=1 if other is Reporter.AGENT else PAGE,
+            most=1 if other is Reporter.AGENT else queries.PAGE,
         )
         return partner(new, map(event_of, rows))
 
@@ -214,7 +196,7 @@ class LedgerRepository(HouseEventRepository):
         self, public_id: str, seq: int, created: int, state: LedgerState, row_hash: str
     ) -> None:
         row = {"public_id": public_id, "seq": seq, "created_at": created}
-        self._sql.run(CHECK, **row, state=LEDGER.text(state, row_hash))
+        self._sql.run(queries.CHECK, **row, state=LEDGER.text(state, row_hash))
 
     def state(self, public_id: str) -> LedgerState:
         """The fold at the newest row: the last checkpoint and the tail after it."""
@@ -236,20 +218,20 @@ class LedgerRepository(HouseEventRepository):
         been rolled back.
         """
         row_hash, state = self._cache.newest(public_id) or ("", EMPTY)
-        above = rows_above(public_id, state.seq)
-        nearest = first(self._sql, NEAREST, **above)
+        above = queries.rows_above(public_id, state.seq)
+        nearest = first(self._sql, queries.NEAREST, **above)
         if nearest is not None:
             checkpoint = LEDGER.state(nearest["state"], nearest["row_hash"])
             if checkpoint is None:  # it is no shortcut; `db verify` tells of it
                 return None
             row_hash, state = nearest["row_hash"], checkpoint
-        rows = self._sql.rows(NEWS, **above)
+        rows = self._sql.rows(queries.NEWS, **above)
         if not rows:
             return state if nearest is not None and state.seq == last else None
         if len(rows) != last - state.seq or rows[0]["prev_hash"] != row_hash:
             return None
         has_pairs = any(row["pairs_with"] is not None for row in rows)
-        paired = self._sql.rows(PAIRED[self._sql.dialect], **above) if has_pairs else ()
+        paired = self._sql.rows(queries.PAIRED[self._sql.dialect], **above) if has_pairs else ()
         partners = {int(row["seq"]): event_of(row) for row in paired}
         return self._after(public_id, state, [event_of(r) for r in rows], partners=partners)
 
@@ -276,14 +258,14 @@ class LedgerRepository(HouseEventRepository):
         """The newest checkpoint at or before a row. One that is none is no shortcut; `db verify`
         tells of it.
         """
-        row = first(self._sql, CHECKPOINT, public_id=public_id, last=last)
+        row = first(self._sql, queries.CHECKPOINT, public_id=public_id, last=last)
         return LEDGER.state(row["state"], row["row_hash"]) if row else None
 
     def _fold_on(self, public_id: str, state: LedgerState, last: int) -> LedgerState:
         while True:
-            rows = self._sql.rows(TAIL, public_id=public_id, after=state.seq, last=last)
+            rows = self._sql.rows(queries.TAIL, public_id=public_id, after=state.seq, last=last)
             state = self._after(public_id, state, [event_of(r) for r in rows])
-            if len(rows) < PAGE:
+            if len(rows) < queries.PAGE:
                 return state
 
     def _after(
@@ -305,7 +287,7 @@ class LedgerRepository(HouseEventRepository):
     def _by_seq(self, public_id: str, seqs: Sequence[int]) -> dict[int, Event]:
         events: dict[int, Event] = {}
         for seq in seqs:
-            row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
+            row = first(self._sql, queries.BY_SEQ, public_id=public_id, seq=seq)
             if row is not None:
                 events[seq] = event_of(row)
         return events
@@ -325,9 +307,12 @@ class LedgerRepository(HouseEventRepository):
         """The newest page: the one that is kept and the rows above it, else all of its rows."""
         row_hash, below = self._cache.newest_page(public_id, limit)
         after = below[0].seq if below else 0
-        rows = self._sql.rows(NEWEST, public_id=public_id, after=after, most=limit)
+        rows = self._sql.rows(queries.NEWEST, public_id=public_id, after=after, most=limit)
         if below and len(rows) < limit and (not rows or rows[-1]["prev_hash"] != row_hash):
-            below, rows = (), self._sql.rows(NEWEST, public_id=public_id, after=0, most=limit)
+            below, rows = (
+                (),
+                self._sql.rows(queries.NEWEST, public_id=public_id, after=0, most=limit),
+            )
         return (*map(self._cache.event, rows), *below)[:limit]
 
     def page(self, public_id: str, *, before_seq: int | None, limit: int) -> list[Event]:
@@ -361,7 +346,7 @@ class LedgerRepository(HouseEventRepository):
 
     def hash_of(self, public_id: str, seq: int) -> str | None:
         """The hash of one row; "" of the beginning, None where there is no such row."""
-        row = first(self._sql, BY_SEQ, public_id=public_id, seq=seq)
+        row = first(self._sql, queries.BY_SEQ, public_id=public_id, seq=seq)
         return row["row_hash"] if row else "" if seq == 0 else None
 
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
@@ -369,5 +354,5 @@ class LedgerRepository(HouseEventRepository):
         preloaded = self._held.get((public_id, tx_hash.lower()))
         if preloaded is not None:
             return preloaded.copy()
-        rows = self._sql.rows(BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
+        rows = self._sql.rows(queries.BY_TX, public_id=public_id, tx_hash=tx_hash.lower())
         return [event_of(r) for r in sorted(rows, key=lambda row: int(row["seq"]))]

@@ -14,32 +14,9 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin, get_type_hints
 
+from domain.ledger.events import payloads
 from domain.ledger.events.event_kinds import LedgerKind
-from domain.ledger.events.payloads import (
-    NOWHERE,
-    AgentPaid,
-    ApprovalDecided,
-    CallTarget,
-    ClaimEnded,
-    Control,
-    Deposited,
-    Executed,
-    Json,
-    LogReversed,
-    LotLabel,
-    Marked,
-    Noted,
-    PaidFee,
-    Payload,
-    RefusedAttempt,
-    Reported,
-    Settled,
-    Stopped,
-    TermsSigned,
-    Unwound,
-    VenueFilled,
-    Withdrawn,
-)
+from domain.ledger.events.payloads import NOWHERE, CallTarget, Json, LotLabel, Payload
 from domain.ledger.events.stored_json import StoredJson
 from domain.ledger.fast_copy import fast_constructor
 from domain.money import ZERO, Usdc
@@ -125,7 +102,7 @@ _STATEMENT: Final = Form(names={"part": "position"})
 
 # The first block present identifies the type, else the row's kind.
 FORMS: Final[Mapping[type[Payload], Form]] = {
-    LogReversed: Form(
+    payloads.LogReversed: Form(
         block="reverses",
         beside=("text",),
         names={"amount": "amount_usdc", "body": "payload"},
@@ -133,54 +110,54 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
         reads={"kind": _kind, "amount": _amount, "body": _reversed_payload},
         writes={"kind": lambda w: w.kind.value, "body": lambda w: Nested(w.body)},
     ),
-    ClaimEnded: Form(block="claim", needed="outcome"),
-    RefusedAttempt: Form(block="refusal", always=("source", "check")),
-    ApprovalDecided: Form(
+    payloads.ClaimEnded: Form(block="claim", needed="outcome"),
+    payloads.RefusedAttempt: Form(block="refusal", always=("source", "check")),
+    payloads.ApprovalDecided: Form(
         block="approval",
         beside=("target", "text"),
         always=("approval_id",),
         follows={"clause": lambda w: 6},
     ),
-    Executed: Form(
+    payloads.Executed: Form(
         block="executed",
         flat=_CALLED,
         follows_beside={"direction": lambda w: "out" if w.spent else "in"},
     ),
-    Unwound: Form(
+    payloads.Unwound: Form(
         block="unwound",
         flat=_CALLED,
         follows={"spent": lambda w: ZERO},
         follows_beside={"direction": lambda w: "in"},
     ),
-    Settled: Form(block="settled"),
-    Marked: Form(block="marked"),
-    Control: Form(
+    payloads.Settled: Form(block="settled"),
+    payloads.Marked: Form(block="marked"),
+    payloads.Control: Form(
         block="control", names={"change": "what"}, reads={"change": _change}, needed="change"
     ),
-    VenueFilled: Form(
+    payloads.VenueFilled: Form(
         block="venue",
         names={"is_buy": "side"},
         reads={"is_buy": lambda s, name: s.text(name) == "buy"},
         writes={"is_buy": lambda w: "buy" if w.is_buy else "sell"},
     ),
-    Deposited: Form(names={"sender": "from"}),
-    Withdrawn: Form(),
-    AgentPaid: Form(),
-    Stopped: Form(),
-    TermsSigned: Form(),
-    PaidFee: _STATEMENT,
-    Reported: _STATEMENT,
-    Noted: _STATEMENT,
+    payloads.Deposited: Form(names={"sender": "from"}),
+    payloads.Withdrawn: Form(),
+    payloads.AgentPaid: Form(),
+    payloads.Stopped: Form(),
+    payloads.TermsSigned: Form(),
+    payloads.PaidFee: _STATEMENT,
+    payloads.Reported: _STATEMENT,
+    payloads.Noted: _STATEMENT,
 }
 BLOCKS: Final = tuple((f.block, kind) for kind, f in FORMS.items() if f.block is not None)
 BY_KIND: Final[Mapping[LedgerKind, type[Payload]]] = {
-    LedgerKind.DEPOSIT: Deposited,
-    LedgerKind.WITHDRAW: Withdrawn,
-    LedgerKind.PAYOUT: AgentPaid,
-    LedgerKind.STOP: Stopped,
-    LedgerKind.SIGNED: TermsSigned,
-    LedgerKind.FEE: PaidFee,
-    LedgerKind.NOTE: Noted,
+    LedgerKind.DEPOSIT: payloads.Deposited,
+    LedgerKind.WITHDRAW: payloads.Withdrawn,
+    LedgerKind.PAYOUT: payloads.AgentPaid,
+    LedgerKind.STOP: payloads.Stopped,
+    LedgerKind.SIGNED: payloads.TermsSigned,
+    LedgerKind.FEE: payloads.PaidFee,
+    LedgerKind.NOTE: payloads.Noted,
 }
 
 # How a value of a type is read, and what an absent one reads as.
@@ -358,7 +335,7 @@ class _Record:
 _RECORDS: Final = {kind: _Record(kind, form) for kind, form in FORMS.items()}
 _BLOCKS: Final = {block: _RECORDS[kind] for block, kind in BLOCKS}
 _BY_KIND: Final = {kind: _RECORDS[payload_type] for kind, payload_type in BY_KIND.items()}
-_REPORTED, _NOTED = _RECORDS[Reported], _RECORDS[Noted]
+_REPORTED, _NOTED = _RECORDS[payloads.Reported], _RECORDS[payloads.Noted]
 
 
 def parse_payload(kind: LedgerKind, s: StoredJson) -> Payload:

@@ -31,8 +31,11 @@ ANSWERED_KEPT: Final = 64
 DAYS_KEPT: Final = 16
 KEY_CHARS: Final = 128
 CREDIT_MICROS: Final = 10_000
-TOOL_FEES: Final = frozenset({"x402", "tools", "paid_read"})
-NETWORK_FEES: Final = frozenset({"gas", "network"})
+_FEES: Final[Mapping[str | None, str]] = {
+    **dict.fromkeys(("x402", "tools", "paid_read"), "fee_tools"),
+    **dict.fromkeys(("gas", "network"), "fee_network"),
+    "venue": "fee_venue",
+}
 
 
 T = TypeVar("T")
@@ -198,14 +201,9 @@ def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
         values["credits"] = _add_on_day(
             book.credits, event.occurred_at, -(-amount // CREDIT_MICROS)
         )
-    if body.fee_kind in TOOL_FEES:
-        values["fee_tools"] = book.fee_tools + amount
-    elif body.fee_kind == "venue":
-        values["fee_venue"] = book.fee_venue + amount
-    elif body.fee_kind in NETWORK_FEES:
-        values["fee_network"] = book.fee_network + amount
-    else:
-        values["fee_unclassified"] = book.fee_unclassified + amount
+    name = _FEES.get(body.fee_kind, "fee_unclassified")
+    values[name] = getattr(book, name) + amount
+    if body.fee_kind not in _FEES:
         values["fee_unclassified_count"] = book.fee_unclassified_count + 1
     return values
 
@@ -260,9 +258,7 @@ def _largest_claims(pending: dict[str, PendingClaim]) -> dict[str, PendingClaim]
 
 def _newest_claims(answered: dict[str, PendingClaim]) -> dict[str, PendingClaim]:
     """At most ANSWERED_KEPT; a reorganisation only takes back recent rows."""
-    while len(answered) > ANSWERED_KEPT:
-        del answered[next(iter(answered))]
-    return answered
+    return _last(answered, ANSWERED_KEPT)
 
 
 def _without(gone: tuple[str, ...], tx_hash: str) -> tuple[str, ...]:
@@ -358,6 +354,10 @@ def _with_market(book: ClaimedBook, body: object, partner: Event | None) -> Clai
 
 def _newest_parts(parts: dict[str, T]) -> dict[str, T]:
     """At most PARTS_KEPT; the least recently reported goes first."""
-    while len(parts) > PARTS_KEPT:
-        del parts[next(iter(parts))]
-    return parts
+    return _last(parts, PARTS_KEPT)
+
+
+def _last(values: dict[str, T], limit: int) -> dict[str, T]:
+    while len(values) > limit:
+        del values[next(iter(values))]
+    return values

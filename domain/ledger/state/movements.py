@@ -5,25 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from domain.ledger.events.payloads import (
-    AgentPaid,
-    AgentStatement,
-    ApprovalDecided,
-    ClaimEnded,
-    Control,
-    Deposited,
-    Executed,
-    LogReversed,
-    Marked,
-    Payload,
-    RefusedAttempt,
-    Settled,
-    Stopped,
-    TermsSigned,
-    Unwound,
-    VenueFilled,
-    Withdrawn,
-)
+from domain.ledger.events import payloads
+from domain.ledger.events.payloads import Payload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +36,32 @@ STILL: Final = Movement()
 def movement_of(payload: Payload | None, amount: int) -> Movement:
     """The movement that a payload books; `amount` is its row's, 0 where it has none."""
     match payload:
-        case Deposited():
+        case payloads.Deposited():
             return Movement(deposited=amount)
-        case Withdrawn():
+        case payloads.Withdrawn():
             return Movement(withdrawn=amount)
-        case AgentPaid():
+        case payloads.AgentPaid():
             return Movement(paid=amount)
-        case Executed():
+        case payloads.Executed():
             return Movement(spent=payload.spent.micros, received=payload.received.micros)
-        case Unwound():
+        case payloads.Unwound():
             return Movement(received=payload.received.micros)
-        case None | Stopped() | Settled() | Control() | Marked() | LogReversed() | ClaimEnded():
+        case (
+            None
+            | payloads.Stopped()
+            | payloads.Settled()
+            | payloads.Control()
+            | payloads.Marked()
+            | payloads.LogReversed()
+            | payloads.ClaimEnded()
+        ):
             return STILL
         case (
-            VenueFilled() | TermsSigned() | ApprovalDecided() | AgentStatement() | RefusedAttempt()
+            payloads.VenueFilled()
+            | payloads.TermsSigned()
+            | payloads.ApprovalDecided()
+            | payloads.AgentStatement()
+            | payloads.RefusedAttempt()
         ):
             return STILL
         case unhandled:  # the type checker names a payload type that is missing here
