@@ -63,9 +63,7 @@ class WeightWindow:
         return sum(w for _, priority, w, _ in self.rows if not priorities or priority in priorities)
 
     def fits(self, priority: Priority, weight: int, payer: str = "") -> bool:
-        """True where a payer may spend now: within the payer's share and the priority's limit, and
-        without touching the unspent reserves of higher priorities.
-        """
+        """True where a payer may spend now: within share and limit, and above no higher reserve."""
         if payer and priority in SHARE:
             own_weight = sum(
                 w

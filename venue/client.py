@@ -207,10 +207,7 @@ class Client:
             self.unknown_counts.count(EXCHANGE, "words")
 
     async def send(self, envelope: Mapping[str, object], *, priority: Priority) -> bytes | None:
-        """Post a signed envelope once, weight 1; None where it was sent and not answered.
-
-        Errors: `venue_unavailable` where nothing can have been sent.
-        """
+        """Post a signed envelope once; None where no answer came. Errors: `venue_unavailable`."""
         hold = await self._budget.take(priority, 1)
         # The key order of the action is that of its hash; orjson keeps it.
         body = orjson.dumps(envelope)

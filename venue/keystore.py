@@ -54,9 +54,7 @@ class Keystore:
         return str(key.public_key.to_checksum_address())
 
     def renewed(self, network: Network, wallet: str, revoked: str) -> str:
-        """Address of a key other than the revoked one; creates a new key where the revoked one is
-        still in use. The venue forgets a key's nonces with its approval, so no key is used twice.
-        """
+        """Address of a key other than the revoked one: the venue forgets its nonces with it."""
         address = self.address(network, wallet)
         if address.lower() != revoked.lower():
             return address

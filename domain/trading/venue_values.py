@@ -107,8 +107,7 @@ class ApprovedAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """One open position. Units: `size` in the coin, negative when short; values in the dex's
-    collateral."""
+    """One open position, `size` negative when short. Units: the coin, and the dex's collateral."""
 
     coin: str
     size: Decimal

@@ -40,9 +40,7 @@ def divide_up(dividend: int, divisor: int) -> int:
 
 
 def fee_tenths_bps(perp: Perp, *, crossed: bool) -> Decimal:
-    """The first tier's fee, in tenths of a basis point, whatever tier the person has at the venue:
-    4.5 bps of a taker, a third of it of a maker. Source: trading 7.6.
-    """
+    """The first tier's fee: a taker's, a third of it for a maker. Source: trading 7.6."""
     taker = taker_tenths_bps(perp)
     return taker if crossed else taker / 3
 

@@ -249,10 +249,7 @@ def _revoked_name(uow: UnitOfWork, link: Link, request: RelayIn, agent: str) -> 
 
 
 def _noted(uow: UnitOfWork, started: _StartedApproval) -> _StartedApproval:
-    """Note the approval before it is sent; the very same one may be sent again after a lost answer.
-
-    Errors: `conflict` for an address that was ever used, and for a nonce of another approval.
-    """
+    """Note the approval before it is sent, or find the very same one. Errors: `conflict`."""
     link, key = started.link, started.key
     stored = uow.venue.key_of_nonce(link.network, link.wallet, key.nonce)
     if stored is not None:

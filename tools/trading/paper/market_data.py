@@ -74,9 +74,7 @@ async def second_snapshot(
 async def figures(
     venue: Venue, dexes: Sequence[str], priority: Priority = "house", *, needs: str | None = None
 ) -> Mapping[str, Perp]:
-    """Every product of the dexes with its figures. Errors: `wallet_venue_unavailable`; a stale
-    answer is none, nor is one without the product that it `needs`.
-    """
+    """Every product of the dexes. Errors: `wallet_venue_unavailable`, for a stale answer too."""
     perps: dict[str, Perp] = {}
     for dex in dexes:
         try:

@@ -307,9 +307,7 @@ def _execute_on(
     request: PaperOrder,
     meet: Callable[[ConsumedDepth], Execution],
 ) -> Execution:
-    """Execute an order on a snapshot. One that fills something is stored, and where another order
-    took of it meanwhile it is executed once more, under the lock.
-    """
+    """Execute an order on a snapshot, again where another took of it before this one was stored."""
     taken, takers = uow.paper.taken(order_book.hash, is_buy=request.is_buy)
     execution = meet(taken)
     if not execution.fills:
