@@ -53,12 +53,8 @@ async def figures(m: Mandated) -> tuple[Any, ...]:
     told = await m.read()
     chain = m.world.deps.chains.get(CHAIN_ID)
     vault = (await chain.vault_states([m.vault], agreed=True))[m.vault]
-    return (
-        told["mandate"]["status"],
-        told["progress"]["cash"],
-        str(vault.cash),
-        told["progress"].get("data_issue", False),
-    )
+    status, progress = told["mandate"]["status"], told["progress"]
+    return status, progress["cash"], str(vault.cash), progress.get("data_issue", False)
 
 
 @pytest.mark.parametrize("confirmations", [0, 3])

@@ -158,11 +158,8 @@ async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_an
     first = world.evm.chain.head.number + 1
 
     def without(request: dict[str, Any], raw: Any) -> Any:
-        if (
-            request["method"] == "eth_call"
-            and "result" in raw
-            and request["params"][0]["to"] == lens
-        ):
+        of_lens = request["method"] == "eth_call" and request["params"][0]["to"] == lens
+        if of_lens and "result" in raw:
             return raw | {"result": nothing}
         if by_anything(request) and isinstance(raw.get("result"), list):
             return raw | {"result": [x for x in raw["result"] if int(x["blockNumber"], 16) < first]}
@@ -170,16 +167,8 @@ async def test_a_creation_that_one_node_of_three_hides_altogether_is_shown_by_an
 
     lens, empty = world.evm.facts().lens, "0x" + "00" * 19 + "01"
     chain = world.chains.get(CHAIN_ID)
-    nothing = (
-        "0x"
-        + (
-            await chain.eth_call(
-                lens or "",
-                abi_codec.calldata("VaultLens", "read", [(empty,)]),
-                await chain.latest(),
-            )
-        ).hex()
-    )
+    data = abi_codec.calldata("VaultLens", "read", [(empty,)])
+    nothing = "0x" + (await chain.eth_call(lens or "", data, await chain.latest())).hex()
     async with (
         distorted(world.evm.chain, without) as url,
         distorted(world.evm.chain, lambda _, told: told) as third,
@@ -267,9 +256,8 @@ async def test_a_vault_that_is_not_made_is_looked_for_every_five_minutes(world: 
     asked, looks = list[str](), list[int]()
 
     def counting(question: dict[str, Any], raw: Any) -> Any:
-        asked.append(
-            str(question["params"][0].get("to")) if question["method"] == "eth_call" else ""
-        )
+        if question["method"] == "eth_call":
+            asked.append(str(question["params"][0].get("to")))
         return raw
 
     async with distorted(world.evm.chain, counting) as url, kept_by(world, url) as ticks:
