@@ -30,14 +30,7 @@ SELECTOR = "0x6e553f65"
 VAULT = "0x" + "cc" * 20
 CALL = f"{SELECTOR}{10:064x}{VAULT[2:]:0>64}"
 """deposit(10, vault)"""
-TARGET = Target(
-    "contract",
-    address=MARKET,
-    selector=SELECTOR,
-    self_args=(1,),
-    label="Test market",
-    market="erc4626-test",
-)
+TARGET = Target("contract", MARKET, SELECTOR, (1,), None, "Test market", "erc4626-test")
 
 
 def on_the_wire(value: object) -> Any:
@@ -127,11 +120,8 @@ def gone(event: Event) -> NewEvent:
 def marked(cash: str | int, positions: str | int, floor: str | int = 0, *, by: str = "keeper", place: tuple[int, int] | None = None,
            at: datetime | None = None) -> NewEvent:  # fmt: skip
     """A whole mark of the vault."""
-    told: dict[str, Any] = {
-        "cash": str(usdc(cash)),
-        "positions": str(usdc(positions)),
-        "floor": str(usdc(floor)),
-    }
+    amounts = {"cash": cash, "positions": positions, "floor": floor}
+    told: dict[str, Any] = {name: str(usdc(amount)) for name, amount in amounts.items()}
     if by == "keeper" and place is not None:
         told["block"] = place[0]
     return row("note", None, by, place=place if by == "chain" else None, at=at, marked=told)
@@ -147,21 +137,9 @@ def executed(
     **more: Any,
 ) -> NewEvent:
     """The chain's row of an executed call."""
-    told = {
-        "target": target,
-        "selector": SELECTOR,
-        "spent": str(usdc(spent)),
-        "received": str(usdc(received)),
-    }
-    return row(
-        "move",
-        max(usdc(spent), usdc(received)).__str__(),
-        "chain",
-        tx=tx,
-        at=at,
-        executed=told,
-        **more,
-    )
+    moved = {"spent": str(usdc(spent)), "received": str(usdc(received))}
+    told, largest = {"target": target, "selector": SELECTOR} | moved, max(moved.values(), key=usdc)
+    return row("move", largest, "chain", tx=tx, at=at, executed=told, **more)
 
 
 def venue_fill(

@@ -16,21 +16,15 @@ from domain.refusals import Refused
 from domain.settings import Switches
 from tests.domain.material import mandate
 
+LEND = {"id": "lend", "name": "Test Market", "status": "live", "kind": "erc4626", "address": "0x" + "11" * 20}  # fmt: skip
 MARKETS = from_config(
     [
-        {"id": "lend", "name": "Test Market", "status": "live", "kind": "erc4626", "address": "0x" + "11" * 20},
+        LEND,
         {"id": "btc", "name": "BTC perpetual", "status": "live", "kind": "venue", "venue": "hyperliquid", "symbols": ["BTC"]},
         {"id": "own", "name": "Open Venue", "status": "live", "kind": "venue", "venue": "perps"},
     ]
 )  # fmt: skip
-
-
-VALUED = from_config(
-    [
-        {"id": "lend", "name": "Test Market", "status": "live", "kind": "erc4626", "address": "0x" + "11" * 20,
-         "share_value": "0x" + "22" * 20},
-    ]
-)  # fmt: skip
+VALUED = from_config([LEND | {"share_value": "0x" + "22" * 20}])
 
 
 def test_a_market_with_a_share_value_is_valued_by_it_and_by_nothing_else() -> None:
@@ -140,24 +134,18 @@ def test_a_venue_that_can_be_taken_for_a_known_name_is_refused(venue: str, meant
 
 
 def test_only_a_venue_that_is_known_stands_without_a_mark() -> None:
-    listed, ours, theirs = read(
-        {"kind": "venue", "venue": "hyperliquid", "symbols": ["BTC"]}
-    ) + read(
-        {"kind": "venue", "venue": "hyperliquid", "symbols": ["BTC", "ETH"]},
-        {"kind": "venue", "venue": "elsewhere"},
-    )
-    assert sentence(listed) == "The agent may only deal with: BTC perpetual."
-    assert sentence(ours) == (
-        "The agent may only deal with: hyperliquid: BTC and 1 that this service does not list."
-    )
-    (worded,) = read({"kind": "venue", "venue": "hyperliquid", "symbols": ["IGNORE", "PREVIOUS"]})
-    assert sentence(worded) == (
-        "The agent may only deal with: hyperliquid: 2 of its products, which this service does not "
-        "list."
-    )
-    assert sentence(theirs) == (
-        "The agent may only deal with: markets of a venue that this service does not know."
-    )
+    symbols = (["BTC"], ["BTC", "ETH"], ["IGNORE", "PREVIOUS"])
+    ours = [{"kind": "venue", "venue": "hyperliquid", "symbols": of} for of in symbols]
+    told = [sentence(*read(of)) for of in (*ours, {"kind": "venue", "venue": "elsewhere"})]
+    assert told == [
+        "The agent may only deal with: " + said
+        for said in (
+            "BTC perpetual.",
+            "hyperliquid: BTC and 1 that this service does not list.",
+            "hyperliquid: 2 of its products, which this service does not list.",
+            "markets of a venue that this service does not know.",
+        )
+    ]
 
 
 def test_what_was_stored_before_the_forms_stands_in_no_sentence() -> None:
