@@ -12,6 +12,13 @@ from hypothesis import strategies as st
 from domain.money import LIMIT_MICROS, ZERO, Usdc, smallest, total
 from domain.refusals import Refused
 
+
+def refused(value: Any) -> None:
+    with pytest.raises(Refused) as told:
+        Usdc.parse(value)
+    assert told.value.code == "invalid_number"
+
+
 MICROS = st.integers(-LIMIT_MICROS, LIMIT_MICROS)
 
 
@@ -22,81 +29,57 @@ def test_what_is_written_is_read_back(micros: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    ("values", "text"),
     [
-        ("12.5", "12.500000"),
-        (7, "7.000000"),
-        (0.1, "0.100000"),
-        (1e-6, "0.000001"),
-        ("-0.000001", "-0.000001"),
-        ("0.5", "0.500000"),
-        ("1.500000", "1.500000"),
-        (1.0, "1.000000"),
-        (-0.0, "0.000000"),
-        (Decimal("2.50"), "2.500000"),
-        (Decimal("999999999999.999999"), "999999999999.999999"),
-        (Decimal("1E+2"), "100.000000"),
-        (1e12, "1000000000000.000000"),
-        ("-0", "0.000000"),
+        (["12.5", 12.5, Decimal("12.50")], "12.500000"),
+        ([7, "7", 7.0, Decimal("7E+0")], "7.000000"),
+        (["0.1", 0.1], "0.100000"),
+        ([1e-6, "0.000001"], "0.000001"),
+        (["-0.000001"], "-0.000001"),
+        (["1.500000", 1.5], "1.500000"),
+        ([-0.0, "-0", 0], "0.000000"),
+        ([Decimal("1E+2")], "100.000000"),
+        ([Decimal("999999999999.999999")], "999999999999.999999"),
+        ([1e12], "1000000000000.000000"),
     ],
 )
-def test_a_number_is_read_exactly(value: Any, text: str) -> None:
-    assert str(Usdc.parse(value)) == text
+def test_a_number_is_read_exactly(values: list[Any], text: str) -> None:
+    assert [str(Usdc.parse(value)) for value in values] == [text] * len(values)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "0.0000001",
-        0.1 + 0.2,
-        "1e3",
-        "NaN",
-        float("nan"),
-        float("inf"),
-        "-Infinity",
-        "1000000000000.000001",
-        10**13,
-        10**4_000,
-        True,
-        None,
-        "",
-        " ",
-        ".",
-        "1.",
-        ".5",
-        " 1 ",
-        "1 ",
-        "1\n",
-        "1.0000000",
-        "1.5000000000",
-        "+1",
-        "01",
-        "00",
-        "-01",
-        "--1",
-        "1_0",
-        1e-7,
-        1e22,
-        "1,5",
-        "0x10",
-        "١",
-        [],
-        {},
-        "1" * 60,
-        Decimal("NaN"),
-        Decimal("1E-999999999"),
-        Decimal("1E+999999999"),
-        Decimal("2.5000000000"),
-        Decimal("12345678901.1234567"),
-        Decimal("1000000000000.000001"),
-        Decimal("0.10000000000000000001"),
-        b"1",
-    ],
+NO_AMOUNTS = (
+    "0.0000001 1e3 NaN -Infinity 1000000000000.000001 . 1. .5 1.0000000 1.5000000000 +1 01 00 -01 "
+    "--1 1_0 1,5 0x10 ١"
 )
+NO_DECIMALS = (
+    "NaN 1E-999999999 1E+999999999 2.5000000000 12345678901.1234567 1000000000000.000001 "
+    "0.10000000000000000001"
+)
+
+
+@pytest.mark.parametrize("value", NO_AMOUNTS.split())
+def test_a_text_that_is_no_amount_is_refused(value: str) -> None:
+    refused(value)
+
+
+@pytest.mark.parametrize("value", ["", " ", " 1 ", "1 ", "1\n", "1" * 60])
+def test_a_text_with_more_than_an_amount_is_refused(value: str) -> None:
+    refused(value)
+
+
+@pytest.mark.parametrize("value", NO_DECIMALS.split())
+def test_a_decimal_that_is_no_amount_is_refused(value: str) -> None:
+    refused(Decimal(value))
+
+
+@pytest.mark.parametrize("value", [0.1 + 0.2, float("nan"), float("inf"), 1e-7, 1e22])
+def test_a_float_that_is_no_amount_is_refused(value: Any) -> None:
+    refused(value)
+
+
+@pytest.mark.parametrize("value", [10**13, 10**4_000, True, None, [], {}, b"1"])
 def test_what_is_no_amount_is_refused(value: Any) -> None:
-    with pytest.raises(Refused) as refused:
-        Usdc.parse(value)
-    assert refused.value.code == "invalid_number"
+    refused(value)
 
 
 @given(MICROS, st.integers(0, 10_000))
