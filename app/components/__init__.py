@@ -1,1 +1,1 @@
-"""What several pages show: pure functions out of replies."""
+"""Parts that several pages show: pure functions out of replies."""

@@ -32,7 +32,7 @@ async def show_approval(
 
 
 def _answer(block: Json, public_id: str) -> Record:
-    """What a decision that did not go through leads to: the data to sign, or its refusal."""
+    """The answer to a decision that did not go through: the data to sign, or its refusal."""
     if block["error"] == "signature_needed":
         return Record(sign=block["detail"]["typed_data"], digest=block["detail"]["digest"])
     return Record(problem=refusal.view(block, public_id))

@@ -20,12 +20,12 @@ A_PAGE: Final = 50
 
 
 async def show_mandates(visit: PageRequest) -> web.Response:
-    """What only the owner can do, and a card for each mandate."""
+    """Show the owner's open decisions, and a card for each mandate."""
     rows = await visit.run("mandate_list", cursor=visit.query("cursor"))
     approvals = await visit.run(
         "owner_approvals", status="pending", cursor=visit.query("waiting"), limit=A_PAGE
     )
-    asked = (
+    waiting = (
         Record(
             agent=agent_of(item),
             asks=item["approve_amount_usdc"],
@@ -34,7 +34,7 @@ async def show_mandates(visit: PageRequest) -> web.Response:
         )
         for item in approvals["items"]
     )
-    view = Record(rows, pending=(*asked, *_to_do(rows)), more=approvals["next_cursor"])
+    view = Record(rows, pending=(*waiting, *_to_do(rows)), more=approvals["next_cursor"])
     return visit.show("mandates.html", view)
 
 

@@ -34,7 +34,7 @@ def inactive(clause: Json) -> str:
 
 
 def allowed_calls(clause: Json) -> tuple[Record, ...]:
-    """What the agent may deal with; `theirs` is what a person wrote, never ours."""
+    """The calls that the agent may make; `theirs` is what a person wrote, never ours."""
     return tuple(map(_call, clause["params"].get("items", ())))
 
 

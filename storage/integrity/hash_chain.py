@@ -9,7 +9,7 @@ from storage.sql import Row
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RecordFault:
     """A deviation in the stored record; `of` is a mandate's public id, an agent's id, a paper book
     or a snapshot's hash, `seq` the row, if one.
     """

@@ -17,7 +17,7 @@ from domain.ledger.events.payloads import Marked
 from domain.ledger.state.journal import counts
 from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
 from storage.feed.row_stream import LongReader, long_reader
-from storage.integrity.hash_chain import Finding, HashChain
+from storage.integrity.hash_chain import HashChain, RecordFault
 from storage.integrity.paper_check import books_of, check_stored_book, prove_snapshots
 from storage.repositories.clock_rollbacks import APART_US, BACK_STEPS_OF
 from storage.repositories.event_row import IN_ORDER, event_of, has_its_hash
@@ -46,7 +46,7 @@ class VerificationReport:
     balances: int = 0
     paper_books: int = 0
     paper_entries: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[RecordFault] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -67,14 +67,14 @@ class LedgerWalk:
         self.public_id = public_id
         self.chain, self.created_at = HashChain("row"), 0
         self.state: LedgerState | None = EMPTY
-        self.findings: list[Finding] = []
+        self.findings: list[RecordFault] = []
         self.steps_back: dict[int, int] = {}
         self._open: dict[str, dict[int, Event]] = {}
         self._house: list[Event] = []
 
     def find(self, subject: str, seq: int | None = None) -> None:
         """Note a finding."""
-        self.findings.append(Finding(self.public_id, seq, subject))
+        self.findings.append(RecordFault(self.public_id, seq, subject))
 
     def step(self, row: Row) -> None:
         """Check one row against those before it."""
@@ -179,7 +179,7 @@ def verify_export(lines: Iterable[str]) -> VerificationReport:
             walk = _line(json.loads(line), walk, report)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             report.findings.append(
-                Finding(
+                RecordFault(
                     walk.public_id if walk else "", None, f"line {number} cannot be read: {error!r}"
                 )
             )
@@ -258,4 +258,4 @@ async def _balances(places: AsyncIterator[Row], report: VerificationReport) -> N
         if stored != summed:
             where = f"{at['state']} {at['asset']} on chain {at['chain_id']}"
             text = f"{where} is {stored}, its deltas sum up to {summed}"
-            report.findings.append(Finding(at["agent_id"], None, text))
+            report.findings.append(RecordFault(at["agent_id"], None, text))

@@ -11,7 +11,7 @@ from domain.trading.paper.matching import facing
 from domain.trading.paper.verification import check_book
 from domain.trading.venue_values import OrderBook, book_hash
 from storage.feed.row_stream import LongReader
-from storage.integrity.hash_chain import Finding, HashChain
+from storage.integrity.hash_chain import HashChain, RecordFault
 from storage.repositories.paper_books import (
     ALL_BOOKS,
     ALL_SNAPSHOTS,
@@ -31,7 +31,7 @@ async def books_of(reader: LongReader) -> list[PaperBook]:
     return [BOOKS.record(row) async for row in reader.rows(ALL_BOOKS)]
 
 
-async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, list[Finding]]:
+async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, list[RecordFault]]:
     """The number of a book's entries, and what is wrong with them."""
     rows = [row async for row in reader.rows(ENTRIES_OF, book=book.book)]
     faults = [*_chained(rows)]
@@ -44,7 +44,7 @@ async def check_stored_book(reader: LongReader, book: PaperBook) -> tuple[int, l
             break
     else:
         faults += await _faults(reader, book, entries, rows)
-    return len(rows), [Finding(book.book, n, text) for n, text in faults]
+    return len(rows), [RecordFault(book.book, n, text) for n, text in faults]
 
 
 async def _faults(
@@ -76,21 +76,21 @@ def _taken(row: Row) -> tuple[object, ...]:
     return (*(Decimal(raw[n]) for n in ("px", "size", "fee")), raw["snapshot"])
 
 
-async def prove_snapshots(reader: LongReader) -> list[Finding]:
+async def prove_snapshots(reader: LongReader) -> list[RecordFault]:
     """Faults of snapshots: a hash that is not their own, or more taken of a level than its share of
     it.
     """
-    faults: list[Finding] = []
+    faults: list[RecordFault] = []
     for row in [row async for row in reader.rows(ALL_SNAPSHOTS)]:
         snapshot = SNAPSHOTS.record(row)
         if book_hash(snapshot.coin, snapshot.at, snapshot.bids, snapshot.asks) != snapshot.hash:
-            faults.append(Finding(snapshot.hash, None, "the snapshot does not have its hash"))
+            faults.append(RecordFault(snapshot.hash, None, "the snapshot does not have its hash"))
         fills = [row_on_it async for row_on_it in reader.rows(FILLS_ON, hash=snapshot.hash)]
-        faults += [Finding(snapshot.hash, None, text) for text in _overtaken(snapshot, fills)]
+        faults += [RecordFault(snapshot.hash, None, text) for text in _overtaken(snapshot, fills)]
     async for row in reader.rows(BOTH_FILLS):
         if row["told"] != row["booked"]:
             text = f"orders tell of {row['told']} fills, the books of {row['booked']}"
-            faults.append(Finding("paper", None, text))
+            faults.append(RecordFault("paper", None, text))
     return faults
 
 

@@ -78,11 +78,11 @@ def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> RoutesO
     link, to = None, wallet_of(ctx, a.recipient) if a.recipient is not None else None
     if to is not None and token is not None:
         link = transfer_link(token, chain_id, to, a.amount)
-    found = routes(
+    items = routes(
         table, amount=a.amount, source_chain=a.source_chain, chain_id=chain_id, asset=asset
     )
     return RoutesOut(
-        items=list(found),
+        items=list(items),
         next_cursor=None,
         destination=Destination(chain=chain_id, asset=asset, address=token),
         link=link,

@@ -257,7 +257,7 @@ class _Keys:
         self._steps[1:1] = [(key, of, True, None, None) for key, of in follows.items()]
 
     def reading(self, key: str) -> tuple[str, Reads]:
-        """How a key is read."""
+        """The reading of a key."""
         return key, self._alone[key][1] or StoredJson.any
 
     def fill(self, s: StoredJson, values: list[object]) -> None:

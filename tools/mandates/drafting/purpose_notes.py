@@ -252,7 +252,7 @@ def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> DraftOut:
 
 
 def _shown(model: type[Shown], value: Understood | Assumed | Unclear) -> Shown:
-    """What was read, as it is shown."""
+    """A reading, as it is shown."""
     return model.model_validate(value, from_attributes=True)
 
 

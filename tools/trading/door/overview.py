@@ -206,8 +206,8 @@ async def positions(deps: Deps, caller: Caller, request: Nothing) -> HandlerResu
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
     reads = [(link, dex) for link in links for dex in dexes]
     accounts = await asyncio.gather(*(_account(deps, link, dex, max_age_s) for link, dex in reads))
-    told = [account for account in accounts if account is not None]
-    silent = len(told) < len(accounts)
+    answered = [account for account in accounts if account is not None]
+    silent = len(answered) < len(accounts)
     live = [
         _position(position, link.network, None)
         for (link, _), account in zip(reads, accounts, strict=True)
@@ -219,8 +219,8 @@ async def positions(deps: Deps, caller: Caller, request: Nothing) -> HandlerResu
         PositionsOut(
             live=None if silent else live,
             paper=paper,
-            as_of=min((t.as_of for t in told), default=now),
-            stale=silent or any(t.stale for t in told),
+            as_of=min((t.as_of for t in answered), default=now),
+            stale=silent or any(t.stale for t in answered),
         )
     )
 

@@ -69,8 +69,8 @@ async def products(deps: Deps, caller: Caller, request: Nothing) -> OperationRes
     on = await deps.store.read(lambda uow: switches(uow, deps.defaults))
     venue, live = venue_of(deps, MARKET_NETWORK), live_here(on)
     dexes = (FIRST_DEX, *deps.config.trading.dexes)
-    asked = (_or_none(venue.perps(d, max_age_s=CACHED_S)) for d in dexes)
-    read = [cached for cached in await asyncio.gather(*asked) if cached is not None]
+    reads = (_or_none(venue.perps(d, max_age_s=CACHED_S)) for d in dexes)
+    read = [cached for cached in await asyncio.gather(*reads) if cached is not None]
     categories = await _or_none(venue.categories())
     indices = frozenset(index_coins(categories.value) if categories else ())
     body = {

@@ -86,8 +86,8 @@ async def gather_open(deps: Deps, caller: Caller, request: SingleOrderIn) -> Rep
     """Ask for a new price, and whether earlier bytes of the order arrived after all."""
     order = await deps.store.read(lambda uow: visible_order(uow, caller, request.order_id))
     trader = await load_trader(deps, caller, surface_of(order.source))
-    asked = {n: v for n, v in order.asked.items() if n in OrderIn.model_fields}
-    order_request = parse_order(OrderIn.model_validate(asked, strict=True))
+    fields = {n: v for n, v in order.asked.items() if n in OrderIn.model_fields}
+    order_request = parse_order(OrderIn.model_validate(fields, strict=True))
     facts = await ask_venue(deps, order_request, trader)
     sent = False
     if order.envelope is not None and order.wallet is not None:

@@ -287,15 +287,15 @@ def learn(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
 
 def _not_over(uow: UnitOfWork, order: Order, news: News, now: datetime) -> Order:
     """The state of an order that was sent, and whose end the venue does not name."""
-    told = news.seen
-    if told is None:
+    at_venue = news.seen
+    if at_venue is None:
         lost = _end_of_unknown(order, now)
         return _ask_later(uow, order, now) if lost is None else end_order(uow, order, lost, now)
-    seen = SeenAtVenue(oid=told.oid, status=told.status, checked_at=now)
+    seen = SeenAtVenue(oid=at_venue.oid, status=at_venue.status, checked_at=now)
     if news.more is not None:
         later = asks_next(order.status, 0, now)
         return filled_more(uow, order, news.more, now, seen=seen, next_check_at=later, tries=0)
-    stands = told.state == "open"
+    stands = at_venue.state == "open"
     tries, verified = 0 if stands else order.tries + 1, order.verified or stands
     later = asks_next(order.status, tries, now)
     after = replace(order, seen=seen, verified=verified, tries=tries, next_check_at=later)

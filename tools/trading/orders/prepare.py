@@ -399,7 +399,7 @@ def new_order(
     ctx: AnyContext,
     facts: OrderFacts,
     surface: TradingSurface,
-    asked: Mapping[str, object],
+    wanted_fields: Mapping[str, object],
 ) -> tuple[Order, OrderDecision]:
     """Decide about an order, and make all of it but its reservation. Errors: see `decide`."""
     trader = trader_context(uow, ctx.switches, ctx.config.trading, ctx.caller, surface)
@@ -438,7 +438,7 @@ def new_order(
         mandate_id=request.mandate_id,
         intent_id=request.intent_id,
         why=request.why,
-        asked=asked,
+        asked=wanted_fields,
         created_at=ctx.now,
         expires_at=ctx.now + waits,
         counted=ZERO,

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import Field
 
 from domain.money import ZERO, Usdc
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER, OWNER_OR_AGENT, NextStep
 from domain.ports import Venue
 from domain.trading.indices import text
 from domain.trading.order_caps import Counter, DayUse
@@ -368,16 +368,25 @@ def cap_told(order: Order, counters: Mapping[Counter, DayUse]) -> CapTold | None
     )
 
 
-_OPEN: Final = "POST /wallet/order/{order_id}/open"
 _STEPS: Final = {
-    "prepared": NextStep("Execute it", "order_execute", "POST /wallet/order/execute"),
+    "prepared": NextStep(
+        "Execute it", "order_execute", "POST /wallet/order/execute", OWNER_OR_AGENT
+    ),
     "awaiting_owner": NextStep("Tell the owner: the order waits for a signature"),
     "awaiting_signature": NextStep(
-        "Sign to_sign and execute, or open it again for a new price", None, _OPEN
+        "Sign to_sign and execute, or open it again for a new price",
+        None,
+        "POST /wallet/order/{order_id}/open",
+        OWNER,
     ),
     "unknown": NextStep("Read the order; do not send it again", "order_pending"),
 }
-_OPENS: Final = NextStep("Open the order for a new confirm_id and what to sign", None, _OPEN)
+_OPENS: Final = NextStep(
+    "Open the order for a new confirm_id and what to sign",
+    None,
+    "POST /wallet/order/{order_id}/open",
+    OWNER,
+)
 
 
 def steps(order: Order) -> list[OrderStep]:
