@@ -26,7 +26,7 @@ SAID_EVERY: Final = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """How long work is left alone; `sent`: it cost gas, and is done once by the same figures."""
+    """The time to leave work alone; `sent`: it cost gas, and is done once by the same figures."""
 
     s: int = 0
     sent: bool = False

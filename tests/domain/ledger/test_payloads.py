@@ -55,7 +55,7 @@ BY_HINT: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (str, st.text(min_size=1, max_size=12)),
     (str | None, TEXT),
     (p.Json | None, st.sampled_from([None, {}, {"a": 1}])),
-    (Any, st.sampled_from([None, "a", 1, {"a": [1]}])),
+    (object, st.sampled_from([None, "a", 1, {"a": [1]}])),
     (typing.Literal["in", "out"] | None, st.sampled_from([None, "in", "out"])),
     (typing.Literal["paused", "resumed"], st.sampled_from(["paused", "resumed"])),
     (p.Outcome, st.sampled_from(p.OUTCOMES)),
