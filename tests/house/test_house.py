@@ -8,6 +8,8 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from types import UnionType
+from typing import Union, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -16,7 +18,7 @@ from tests.house.published import components, published
 from tests.house.sources import PACKAGES, PROJECT, ROOT, calls_of, name_of, nodes, paths
 from tools.catalogue import OPERATIONS
 from tools.model.json_schema import catalogue, tool_input, tool_output
-from tools.model.operation import Operation
+from tools.model.operation import HandlerResult, Operation, OperationResult, RenderedResult
 
 
 def test_folders_wheel_list_and_import_contract_agree() -> None:
@@ -38,6 +40,29 @@ def test_money_is_never_a_float() -> None:
             assert not (isinstance(node, ast.Name) and node.id == "float"), path
             is_float = isinstance(node, ast.Constant) and isinstance(node.value, float)
             assert not is_float, f"{path}:{getattr(node, 'lineno', 0)}"
+
+
+def _signature(op: Operation) -> tuple[object, set[object]]:
+    """What an operation takes, and what it answers, by the annotations of its functions."""
+    effect = op.effect
+    first = op.pass_through or op.handler or (effect and (effect.begin or effect.act))
+    last = op.pass_through or op.handler or (effect and (effect.finish or effect.act))
+    *_, takes = (h for name, h in get_type_hints(first).items() if name in ("ctx", "request"))
+    answer = get_type_hints(last)["return"]
+    answers = get_args(answer) if get_origin(answer) in (Union, UnionType) else (answer,)
+    kinds = (HandlerResult, RenderedResult)
+    given = {get_args(a)[0] if get_origin(a) in kinds else a for a in answers}
+    return get_args(takes)[0] if get_args(takes) else takes, given - {OperationResult}
+
+
+def test_a_handler_takes_and_returns_the_models_of_its_operation() -> None:
+    """Nothing else looks whether an answer is of the published type."""
+    wrong = {}
+    for op in OPERATIONS:
+        takes, answers = _signature(op)
+        if takes is not op.request_model or not answers <= {op.response_model}:
+            wrong[op.name] = (takes, answers)
+    assert wrong == {}
 
 
 def test_nobody_but_the_store_commits() -> None:
