@@ -43,21 +43,13 @@ EDGES = ("most", "cap", "floor", "position", "day", "cash", "one", "nothing")
 amounts = st.tuples(st.sampled_from(EDGES), st.sampled_from((0, 1, -1, 2))) | st.tuples(
     st.just("free"), st.integers(0, 2 * CAP)
 )
-CALL_BACKS = (
-    "execute",
-    "unwind",
-    "stop",
-    "setAgent",
-    "withdrawAll",
-    "settle",
-    "payAgent",
-    "sync",
-    "pull",
-    "refund",
-)
-losses = st.sampled_from(
-    (10_000, 200, 201, 0, 5_000, 199, 1)
-)  # in ten-thousandths of what is given up
+OWN_CALLS = ("execute", "unwind", "stop", "setAgent", "withdrawAll", "settle", "payAgent", "sync")
+CALL_BACKS = (*OWN_CALLS, "pull", "refund")
+DOORS = ("sync", "revokeAgent", "withdrawAll", "settle", "payAgent", "mark", "record")
+# In ten-thousandths of what is given up.
+losses = st.sampled_from((10_000, 200, 201, 0, 5_000, 199, 1))
+SPREE = ("take", "buy", "sell", "invest", "redeem")
+plans = st.lists(st.tuples(st.sampled_from(SPREE), amounts, losses), min_size=2, max_size=6)
 
 
 class HostileAgent(RuleBasedStateMachine):
@@ -82,22 +74,14 @@ class HostileAgent(RuleBasedStateMachine):
     @initialize(deposit=st.sampled_from((BUDGET, BUDGET // 2, 333_333_333)))
     def open(self, deposit: int) -> None:
         w = self.world
-        own = [
-            (w.hostile.address, selector(s), 0)
-            for s in HOSTILE
-            if s not in ("burnGas()", "bomb()", "exit(uint256,uint256)")
-        ]
+        left_out = ("burnGas()", "bomb()", "exit(uint256,uint256)")
+        own = [(w.hostile.address, selector(s), 0) for s in HOSTILE if s not in left_out]
         slips = ("buy(uint256,uint256)", "sell(uint256,uint256)", "refund(uint256)")
         calls = [*w.calls()[:2], *own, *((w.slip.address, selector(s), 0) for s in slips)]
         probes = [(w.market.address, MAX_WITHDRAW), (w.slip.address, WORTH_OF)]
-        over = {
-            "budgetUsdc": BUDGET,
-            "perTxCap": CAP,
-            "dailyCap": DAY_CAP,
-            "stopFloorBps": FLOOR_BPS,
-            "agentFeeBps": FEE_BPS,
-        }
-        self.vault: Contract = w.vault(deposit, calls, probes, **over)
+        caps = {"budgetUsdc": BUDGET, "perTxCap": CAP, "dailyCap": DAY_CAP}
+        rates = {"stopFloorBps": FLOOR_BPS, "agentFeeBps": FEE_BPS}
+        self.vault: Contract = w.vault(deposit, calls, probes, **caps, **rates)
         self.deposited = deposit
         self.purse = self.agents_money()
         self.spends: list[int] = []
@@ -114,10 +98,8 @@ class HostileAgent(RuleBasedStateMachine):
         return self.agents_money() - self.purse
 
     def positions(self) -> int:
-        w = self.world
-        return int(w.market.read("maxWithdraw", self.vault.address)) + int(
-            w.slip.read("worthOf", self.vault.address)
-        )
+        w, vault = self.world, self.vault.address
+        return int(w.market.read("maxWithdraw", vault)) + int(w.slip.read("worthOf", vault))
 
     def amount(self, wish: tuple[str, int]) -> int:
         edge, shift = wish
@@ -146,15 +128,13 @@ class HostileAgent(RuleBasedStateMachine):
             assert left <= 0, f"{function} let {left} out"
         assert self.taken() <= at_once, "one action took more than the cap and the open positions"
         if not self.vault.read("settled"):
-            assert self.vault.read("cash") >= cash - max(0, left), (
-                "withdrawable fell by more than the measured spend"
-            )
+            # What can be withdrawn falls by no more than the measured spend.
+            assert self.vault.read("cash") >= cash - max(0, left)
         return told
 
     def act(self, where: Contract, function: str, *args: Any, approve: int = 0) -> Receipt | None:
-        return self.attempt(
-            self.world.agent, "execute", where.address, where.data(function, *args), approve
-        )
+        data = where.data(function, *args)
+        return self.attempt(self.world.agent, "execute", where.address, data, approve)
 
     # -- the agent ---------------------------------------------------------------------------------------------
 
@@ -163,15 +143,7 @@ class HostileAgent(RuleBasedStateMachine):
         value = self.amount(amount)
         self.act(self.world.hostile, "take", value, approve=max(0, value - more))
 
-    @rule(
-        plan=st.lists(
-            st.tuples(
-                st.sampled_from(("take", "buy", "sell", "invest", "redeem")), amounts, losses
-            ),
-            min_size=2,
-            max_size=6,
-        )
-    )
+    @rule(plan=plans)
     def spree(self, plan: list[tuple[str, tuple[str, int], int]]) -> None:
         """Several actions of one day, one after another."""
         for action, amount, loss in plan:
@@ -188,11 +160,8 @@ class HostileAgent(RuleBasedStateMachine):
 
     @rule(amount=amounts)
     def give(self, amount: tuple[str, int]) -> None:
-        self.act(
-            self.world.hostile,
-            "give",
-            min(self.amount(amount), self.world.balance(self.world.hostile)),
-        )
+        hostile = self.world.hostile
+        self.act(hostile, "give", min(self.amount(amount), self.world.balance(hostile)))
 
     @rule(amount=amounts, loss=losses)
     def buy_dear(self, amount: tuple[str, int], loss: int) -> None:
@@ -206,9 +175,8 @@ class HostileAgent(RuleBasedStateMachine):
 
     @rule(amount=amounts)
     def give_stolen_money_back(self, amount: tuple[str, int]) -> None:
-        self.act(
-            self.world.slip, "refund", min(self.amount(amount), self.world.slip.read("stolen"))
-        )
+        slip = self.world.slip
+        self.act(slip, "refund", min(self.amount(amount), slip.read("stolen")))
 
     @rule(amount=amounts, receiver=st.sampled_from(("vault", "agent")))
     def invest(self, amount: tuple[str, int], receiver: str) -> None:
@@ -223,27 +191,19 @@ class HostileAgent(RuleBasedStateMachine):
 
     @rule(amount=amounts, back=st.sampled_from(CALL_BACKS))
     def take_and_call_back(self, amount: tuple[str, int], back: str) -> None:
-        w, value = self.world, self.amount(amount)
-        inner = w.hostile.data("take", value)
-        into, data = {
-            "execute": (
-                self.vault,
-                lambda: self.vault.data("execute", w.hostile.address, inner, value),
-            ),
-            "unwind": (self.vault, lambda: self.vault.data("unwind", w.hostile.address, inner)),
-            "setAgent": (self.vault, lambda: self.vault.data("setAgent", w.hostile.address)),
-            "pull": (
-                w.usdc,
-                lambda: w.usdc.data("transferFrom", self.vault.address, w.agent, value),
-            ),
-            "refund": (
-                w.usdc,
-                lambda: w.usdc.data(
-                    "transfer", self.vault.address, min(value, w.balance(w.hostile))
-                ),
-            ),
-        }.get(back, (self.vault, lambda: self.vault.data(back)))
-        w.hostile.send(w.agent, "setReentry", into.address, data())
+        w, v, value = self.world, self.vault, self.amount(amount)
+        hostile, inner = w.hostile.address, w.hostile.data("take", value)
+        match back:
+            case "pull":
+                into, data = w.usdc, w.usdc.data("transferFrom", v.address, w.agent, value)
+            case "refund":
+                gift = min(value, w.balance(w.hostile))
+                into, data = w.usdc, w.usdc.data("transfer", v.address, gift)
+            case _:
+                args: dict[str, tuple[Any, ...]] = {"execute": (hostile, inner, value)}
+                args |= {"unwind": (hostile, inner), "setAgent": (hostile,)}
+                into, data = v, v.data(back, *args.get(back, ()))
+        w.hostile.send(w.agent, "setReentry", into.address, data)
         self.act(w.hostile, "reenter", value, approve=value)
 
     @rule(
@@ -275,29 +235,12 @@ class HostileAgent(RuleBasedStateMachine):
         data = selector(function) + b"".join(values[x].to_bytes(32, "big") for x in words)
         place = self.vault if where == "vault" else getattr(w, where)
         data = data[: len(data) - cut] if cut < 8 else data
-        self.attempt(
-            w.agent,
-            entry,
-            place.address,
-            data,
-            *([self.amount(approve)] if entry == "execute" else []),
-        )
+        more = [self.amount(approve)] if entry == "execute" else []
+        self.attempt(w.agent, entry, place.address, data, *more)
 
     @rule(
         who=st.sampled_from(("agent", "keeper", "stranger")),
-        call=st.sampled_from(
-            (
-                "sync",
-                "revokeAgent",
-                "withdrawAll",
-                "settle",
-                "payAgent",
-                "mark",
-                "record",
-                "deposit",
-                "setAgent",
-            )
-        ),
+        call=st.sampled_from((*DOORS, "deposit", "setAgent")),
     )
     def knock_at_every_door(self, who: str, call: str) -> None:
         args: dict[str, tuple[Any, ...]] = {"deposit": (1,), "setAgent": (self.world.agent,)}
@@ -307,12 +250,8 @@ class HostileAgent(RuleBasedStateMachine):
     def unwind_cheap(self, amount: tuple[str, int], loss: int, who: str) -> None:
         w = self.world
         value = min(self.amount(amount), w.slip.read("worthOf", self.vault.address))
-        self.attempt(
-            getattr(w, who),
-            "unwind",
-            w.slip.address,
-            w.slip.data("sell", value, value * loss // 10_000),
-        )
+        data = w.slip.data("sell", value, value * loss // 10_000)
+        self.attempt(getattr(w, who), "unwind", w.slip.address, data)
 
     # -- the others, and time ----------------------------------------------------------------------------------
 
@@ -380,9 +319,8 @@ class HostileAgent(RuleBasedStateMachine):
         v = self.vault
         held = self.world.balance(v)
         if not v.read("settled"):
-            assert v.read("cash") == v.read("totalDeposited") + v.read("totalReturned") - v.read(
-                "totalSpent"
-            )
+            moved = v.read("totalReturned") - v.read("totalSpent")
+            assert v.read("cash") == v.read("totalDeposited") + moved
             assert v.read("feeOwed") == 0
         assert held >= v.read("cash") + v.read("feeOwed")
         assert v.read("totalDeposited") <= BUDGET
@@ -413,25 +351,16 @@ class HostileAgent(RuleBasedStateMachine):
 def search(world: World, examples: int, steps: int, **more: Any) -> None:
     machine = type("Search", (HostileAgent,), {"world": world})
     checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=checks,
-            database=None,
-            **more,
-        ),
-    )
+    more |= {"deadline": None, "suppress_health_check": checks, "database": None}
+    how = settings(max_examples=examples, stateful_step_count=steps, **more)
+    run_state_machine_as_test(machine, settings=how)  # type: ignore[no-untyped-call]
 
 
 def test_the_worst_known_plan_takes_its_exposure_and_no_more(world: World) -> None:
     """All above the floor at once, the rest through exits at the worst fair price: 200 + 2% of 800. So the bound is tight."""
     w = world
-    calls = [
-        (w.slip.address, selector(s), 0) for s in ("buy(uint256,uint256)", "sell(uint256,uint256)")
-    ]
+    listed = ("buy(uint256,uint256)", "sell(uint256,uint256)")
+    calls = [(w.slip.address, selector(s), 0) for s in listed]
     vault = w.vault(calls=calls, probes=[(w.slip.address, WORTH_OF)])
     for day in range(2):
         for amount, loss in ((200, 100 * (1 - day)), (200, 100 * (1 - day)), (100, 0)):
@@ -452,9 +381,8 @@ def test_the_worst_known_plan_takes_its_exposure_and_no_more(world: World) -> No
 
 @pytest.mark.slow
 def test_a_hostile_agent_never_beats_its_exposure(world: World) -> None:
-    search(
-        world, 6, 20, derandomize=True, phases=[Phase.generate, Phase.target]
-    )  # the long search shrinks
+    phases = [Phase.generate, Phase.target]  # the long search shrinks
+    search(world, 6, 20, derandomize=True, phases=phases)
 
 
 @pytest.mark.campaign

@@ -209,9 +209,8 @@ def test_two_fair_exits_of_one_block_after_a_mark_of_it_both_pass(
     s = keeper_is_a_contract(world)
     half = s.action("exit", 450 * USD, 9_900, entry="unwind")
     told = s.run(s.vault.data("mark"), half, half)
-    assert [e.args["returned"] for e in told.events if e.name == "Unwound"] == [
-        450 * USD * 99 // 100
-    ] * 2
+    returned = [e.args["returned"] for e in told.events if e.name == "Unwound"]
+    assert returned == [450 * USD * 99 // 100] * 2
 
 
 def test_a_mark_that_finds_more_raises_the_record_at_once(

@@ -301,11 +301,8 @@ def test_a_floor_stop_is_final_and_revokes(world: World) -> None:
     vault = below_the_floor(world)
     told = vault.send(world.keeper, "mark")
     assert told.names() == ["Marked", "Stopped", "AgentRevoked"]
-    assert told.one("Stopped") == {
-        "mandate": digest(vault),
-        "by": world.keeper,
-        "reason": FLOOR_STOP,
-    }
+    stopped = {"mandate": digest(vault), "by": world.keeper, "reason": FLOOR_STOP}
+    assert told.one("Stopped") == stopped
     assert (vault.read("stopReason"), vault.read("agent")) == (FLOOR_STOP, ZERO)
     assert vault.read("stoppedAt") == world.evm.time
     with refused("MandateStopped", FLOOR_STOP):
@@ -346,11 +343,8 @@ def test_the_agent_forfeits_by_stopping_and_nobody_else_may(world: World) -> Non
     for who in (world.keeper, world.stranger):
         with refused("NotAuthorized", who):
             vault.send(who, "stop")
-    assert vault.send(world.agent, "stop").one("Stopped") == {
-        "mandate": digest(vault),
-        "by": world.agent,
-        "reason": AGENT_STOP,
-    }
+    stopped = {"mandate": digest(vault), "by": world.agent, "reason": AGENT_STOP}
+    assert vault.send(world.agent, "stop").one("Stopped") == stopped
     with refused("MandateStopped", AGENT_STOP):
         vault.send(world.owner, "setAgent", world.agent)
 
@@ -480,11 +474,8 @@ def test_the_agent_is_paid_once_and_tells(world: World) -> None:
     world.give(vault, 100 * USD)
     assert vault.send(world.stranger, "payAgent").events == ()
     vault.send(world.owner, "withdrawAll")
-    assert vault.send(world.stranger, "payAgent").one("AgentPaid") == {
-        "mandate": digest(vault),
-        "agent": world.agent,
-        "amount": 10 * USD,
-    }
+    paid = {"mandate": digest(vault), "agent": world.agent, "amount": 10 * USD}
+    assert vault.send(world.stranger, "payAgent").one("AgentPaid") == paid
     assert vault.send(world.stranger, "payAgent").events == ()
 
 
@@ -505,11 +496,8 @@ def test_withdraw_all_from_a_working_mandate_is_one_transaction(world: World) ->
     told = vault.send(world.owner, "withdrawAll")
     assert told.names() == ["Stopped", "AgentRevoked", "Settled", "Withdrawn"]
     assert told.one("Stopped")["reason"] == WITHDRAW_STOP
-    assert told.one("Withdrawn") == {
-        "mandate": digest(vault),
-        "owner": world.owner,
-        "amount": 1_018 * USD,
-    }
+    paid = {"mandate": digest(vault), "owner": world.owner, "amount": 1_018 * USD}
+    assert told.one("Withdrawn") == paid
     assert (world.balance(world.owner) - before, world.balance(vault)) == (1_018 * USD, 2 * USD)
 
 
