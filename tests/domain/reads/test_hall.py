@@ -27,6 +27,7 @@ from domain.ledger.state.performance import (
 from domain.money import Usdc
 from domain.reads.performance_windows import (
     Total,
+    average_capital,
     chart,
     combine_days,
     days_live,
@@ -496,6 +497,7 @@ def test_worth_is_carried_over_days_without_rows() -> None:
     assert [t.worth for t in totals] == [100 * M, 150 * M]
     assert days_live(totals, "2026-11-10") == 9
     assert days_live(totals, "2026-11-04") == 3
+    assert [average_capital(totals, "2026-11-08", n) for n in (7, 1, 0)] == [114, 150, 0]
     shown = on_the_wire(chart(totals, "2026-11-08"))["series"]
     assert [s["key"] for s in shown] == ["worth", "net"]
     assert [p[0] for p in shown[0]["points"]] == [f"2026-11-0{d}" for d in range(2, 9)]

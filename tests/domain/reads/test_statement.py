@@ -193,3 +193,11 @@ def test_all_mandates_add_up() -> None:
         assert of_each == Decimal(totals[part][name])
     nothing = on_the_wire(statement_of_all([], period, NOTHING))["totals"]
     assert nothing["worth"] == {"start": "0.000000", "end": "0.000000"}
+
+
+def test_a_worth_that_nobody_observed_leaves_the_sum_unknown() -> None:
+    period = week_of(START)
+    unseen = span(spread([deposit(500), executed(40, tx="0x01")], timedelta(minutes=1)), period)
+    sums = add_figures(NOTHING, [unseen])
+    assert (sums.worth.end, sums.result.estimated) == (None, None)
+    assert str(sums.flows.deposits) == "500.000000"
