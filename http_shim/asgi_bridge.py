@@ -73,7 +73,7 @@ class AsgiBridge:
         limited = asker is not None and asker.limited is not None
         patience = LIMITED_S if limited else BODY_S
         body = await read_body(request, patience) if request.can_read_body else b""
-        call = _Call(request, body)
+        call = _AsgiCall(request, body)
         try:
             await self._app(call.scope(), call.receive, call.send)
         except Exception:
@@ -102,7 +102,7 @@ def is_gone(request: web.Request) -> bool:
     return request.transport is None or request.transport.is_closing()
 
 
-class _Call:
+class _AsgiCall:
     """One request in ASGI's words."""
 
     def __init__(self, request: web.Request, body: bytes):
