@@ -386,29 +386,26 @@ async def test_one_answer_that_shows_no_position_ends_nothing(lines: Lines) -> N
     assert lines.held(p) == 0
 
 
-async def test_a_size_that_an_answer_only_claims_is_nobodys(lines: Lines) -> None:
+# The owner's trade, the size that an answer claims, what its fills tell of, and what is left.
+CLAIMS = {"no fill": ("0.09", "0.09", None, "0.09"), "a part": ("0.03", "0.02", "0.005", "0.025")}
+
+
+@pytest.mark.parametrize("case", CLAIMS)
+async def test_a_size_that_an_answer_only_claims_is_nobodys(case: str, lines: Lines) -> None:
     """The owner's own position is not closed for a fill that no fill tells of."""
+    traded, claim, filled, left = CLAIMS[case]
     p, m = await at_line(lines)
-    lines.trade(p, "BTC", "0.09")
+    lines.trade(p, "BTC", traded)
     claimed = lines.order(
-        p, m, "BTC", "0.09", "0x" + "88" * 16, status="executed", filled_size=Decimal("0.09"),
-        avg_px=Decimal(58000), sent_at=lines.desk.clock.now() - timedelta(hours=1),
+        p, m, "BTC", claim, "0x" + "88" * 16, filled_size=Decimal(claim), avg_px=Decimal(58000),
+        fills_whole=filled is not None, sent_at=lines.desk.clock.now() - timedelta(hours=1),
     )  # fmt: skip
-    await lines.desk.store.write(lambda uow: uow.orders.add(claimed))
+    if filled is None:
+        await lines.desk.store.write(lambda uow: uow.orders.add(claimed))
+    else:
+        await lines.filled(claimed, Decimal(58000), Decimal(filled))
     await lines.ticks(4)
-    assert lines.held(p) == Decimal("0.09")
-
-
-async def test_more_than_its_fills_is_nobodys_where_a_part_of_it_was_filled(lines: Lines) -> None:
-    p, m = await at_line(lines)
-    lines.trade(p, "BTC", "0.03")  # 0.005 of it is the mandate's, the rest its owner's
-    claimed = lines.order(
-        p, m, "BTC", "0.02", "0x" + "88" * 16, status="executed", filled_size=Decimal("0.02"),
-        avg_px=Decimal(58000), fills_whole=True,
-    )  # fmt: skip
-    await lines.filled(claimed, Decimal(58000), Decimal("0.005"))
-    await lines.ticks(4)
-    assert lines.held(p) == Decimal("0.025")
+    assert lines.held(p) == Decimal(left)
 
 
 async def test_a_close_that_is_only_said_to_be_filled_is_tried_again(lines: Lines) -> None:
