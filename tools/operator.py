@@ -6,6 +6,7 @@ signed.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Final, Literal
 
 from pydantic import Field
@@ -200,81 +201,72 @@ def _counts(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Counts:
     return count_records(uow, ctx.now)
 
 
+_operator_operation: Final = partial(Operation, auth="admin", family="operator")
+
+
 OPERATIONS: Final = (
-    Operation(
+    _operator_operation(
         name="admin_switches",
         title="List the switches",
         summary="Every availability switch, its value, and where that comes from.",
-        auth="admin",
         route=("GET", "/wallet/admin/switches"),
         request_model=Nothing,
         response_model=SwitchesOut,
         handler=_switches,
-        family="operator",
     ),
-    Operation(
+    _operator_operation(
         name="admin_switch_set",
         title="Set a switch",
         summary="Set a switch for every process, from the next request on. The approval gate can "
         "only be switched on here.",
-        auth="admin",
         route=("PUT", "/wallet/admin/switches/{name}"),
         request_model=SwitchIn,
         response_model=SwitchOut,
         handler=_set,
         writes=True,
         idempotent=True,
-        family="operator",
         refusals=("not_found",),
     ),
-    Operation(
+    _operator_operation(
         name="admin_keys",
         title="List the house keys",
         summary="Keeper and admin keys, never their secrets.",
-        auth="admin",
         route=("GET", "/wallet/admin/keys"),
         request_model=Nothing,
         response_model=HouseKeyPage,
         handler=_keys,
-        family="operator",
     ),
-    Operation(
+    _operator_operation(
         name="admin_key_create",
         title="Mint a house key",
         summary="A new keeper or admin key; it is shown once.",
-        auth="admin",
         route=("POST", "/wallet/admin/keys"),
         request_model=KeyIn,
         response_model=HouseKeyOut,
         handler=_mint,
         writes=True,
-        family="operator",
         statuses={201: "The key; it is shown once"},
     ),
-    Operation(
+    _operator_operation(
         name="admin_key_revoke",
         title="Revoke a house key",
         summary="It stops working at once.",
-        auth="admin",
         route=("DELETE", "/wallet/admin/keys/{key_id}"),
         request_model=HouseKeyIn,
         response_model=HouseKeyRevoked,
         handler=_revoke,
         writes=True,
         destructive=True,
-        family="operator",
         refusals=("not_found",),
     ),
-    Operation(
+    _operator_operation(
         name="admin_counts",
         title="Count",
         summary="How many agents, mandates and recorded actions there are.",
-        auth="admin",
         route=("GET", "/wallet/admin/counts"),
         request_model=Nothing,
         response_model=Counts,
         handler=_counts,
         weight=5,
-        family="operator",
     ),
 )

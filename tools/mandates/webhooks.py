@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -223,73 +224,66 @@ def _delivery(d: Delivery) -> DeliveryTold:
     )
 
 
+_webhook_operation: Final = partial(Operation, auth="owner", family="webhooks")
+
+
 OPERATIONS: Final = (
-    Operation(
+    _webhook_operation(
         name="owner_webhook_create",
         title="Make a webhook",
         summary=f"Notices of what asks for a look, {SIGNED}; the secret is shown once.",
-        auth="owner",
         route=("POST", "/wallet/webhooks"),
         request_model=HookIn,
         response_model=HookSecret,
         gather=gather_signing,
         handler=create,
         writes=True,
-        family="webhooks",
         idempotency=owner_scope("webhooks"),
         statuses={201: "The webhook and its secret"},
         refusals=("not_configured",),
     ),
-    Operation(
+    _webhook_operation(
         name="owner_webhooks",
         title="List your webhooks",
         summary="Your webhooks, without their secrets.",
-        auth="owner",
         route=("GET", "/wallet/webhooks"),
         request_model=Nothing,
         response_model=HookList,
         handler=listed,
-        family="webhooks",
     ),
-    Operation(
+    _webhook_operation(
         name="owner_webhook_remove",
         title="Remove a webhook",
         summary="Remove a webhook with its deliveries; what waits is not sent.",
-        auth="owner",
         route=("DELETE", "/wallet/webhooks/{webhook_id}"),
         request_model=WebhookIn,
         response_model=Removed,
         handler=remove,
         writes=True,
         destructive=True,
-        family="webhooks",
         refusals=("not_found",),
     ),
-    Operation(
+    _webhook_operation(
         name="owner_webhook_rotate",
         title="Rotate a webhook's secret",
         summary="The next secret, shown once; the one before signs too for a day.",
-        auth="owner",
         route=("POST", "/wallet/webhooks/{webhook_id}/rotate"),
         request_model=WebhookIn,
         response_model=HookSecret,
         gather=gather_signing,
         handler=rotate,
         writes=True,
-        family="webhooks",
         idempotency=owner_scope("webhook_secrets", "webhook_id"),
         refusals=("not_found", "not_configured"),
     ),
-    Operation(
+    _webhook_operation(
         name="owner_webhook_deliveries",
         title="Read a webhook's deliveries",
         summary="What was and will be sent, newest first, with what became of it.",
-        auth="owner",
         route=("GET", "/wallet/webhooks/{webhook_id}/deliveries"),
         request_model=DeliveriesIn,
         response_model=DeliveryPage,
         handler=deliveries,
-        family="webhooks",
         refusals=("not_found",),
     ),
 )

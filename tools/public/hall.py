@@ -138,45 +138,39 @@ def proof(uow: UnitOfWork, ctx: RequestContext[ProofIn, None]) -> Proof:
     )
 
 
+_hall_operation: Final = partial(Operation, auth="open", family="hall", weight=HEAVY)
+
+
 OPERATIONS: Final = (
-    Operation(
+    _hall_operation(
         name="hall_list",
         title="Read the Hall",
         summary="Agents with their measured results in fixed windows, by one fact; a page ends "
         "where 64 KiB are full.",
-        auth="open",
         route=("GET", "/wallet/hall"),
         request_model=HallIn,
         response_model=HallPage,
-        weight=HEAVY,
         handler=hall,
         on_mcp=True,
-        family="hall",
     ),
-    Operation(
+    _hall_operation(
         name="hall_proof",
         title="Read the proof strip",
         summary="Four live numbers.",
-        auth="open",
         route=("GET", "/wallet/hall/proof"),
         request_model=ProofIn,
         response_model=Proof,
-        weight=HEAVY,
         handler=proof,
-        family="hall",
     ),
-    Operation(
+    _hall_operation(
         name="hall_agent",
         title="Read one agent of the Hall",
         summary="One agent's measured record: mandates, chart, policy changes.",
-        auth="open",
         route=("GET", "/wallet/hall/{agent_id}"),
         request_model=HallAgentIn,
         response_model=HallAgentRead,
-        weight=HEAVY,
         handler=hall_agent,
         on_mcp=True,
-        family="hall",
         refusals=("not_found",),
     ),
 )

@@ -316,69 +316,62 @@ async def _rows(
     return page, mandate, more
 
 
+_read_operation: Final = partial(Operation, auth="owner_or_agent", on_mcp=True)
+
+
 OPERATIONS: Final = (
-    Operation(
+    _read_operation(
         name="mandate_list",
         title="List mandates",
         summary="Mandates you own, or those assigned to your key, newest first.",
-        auth="owner_or_agent",
         route=("GET", "/wallet/mandates"),
         request_model=MandateListIn,
         response_model=MandatePage,
         pass_through=list_mandates,
-        on_mcp=True,
     ),
-    Operation(
+    _read_operation(
         name="mandate_get",
         title="Read a mandate",
         summary="One mandate: progress, limits with what remains, fees; over MCP clauses, events, "
         "steps by parts.",
-        auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}"),
         request_model=MandateIn,
         response_model=MandateRead,
         handler=read_mandate,
         gather=gather_parts,
         read_set=full_read_set,
-        on_mcp=True,
         refusals=("not_found",),
     ),
-    Operation(
+    _read_operation(
         name="mandate_limits",
         title="Read what may still be done",
         summary="The largest action possible now, what binds it, and what is used; at most 2 KB.",
-        auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/limits"),
         request_model=OneMandate,
         response_model=LimitsRead,
         handler=read_limits,
         gather=gather_mandate,
         read_set=mandate_read_set,
-        on_mcp=True,
         refusals=("not_found",),
     ),
-    Operation(
+    _read_operation(
         name="mandate_events",
         title="Read the ledger",
         summary="The mandate's whole ledger, newest first, paged.",
-        auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/events"),
         request_model=PageIn,
         response_model=EventPage,
         pass_through=read_events,
-        on_mcp=True,
         refusals=("not_found",),
     ),
-    Operation(
+    _read_operation(
         name="mandate_steps",
         title="Read the record",
         summary="The mandate's whole record of steps, newest first, paged.",
-        auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/steps"),
         request_model=PageIn,
         response_model=StepPage,
         pass_through=read_steps,
-        on_mcp=True,
         refusals=("not_found",),
     ),
 )
