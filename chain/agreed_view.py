@@ -106,8 +106,7 @@ class AgreedView:
 async def agreed_view(chain: EvmChain, now: datetime) -> AgreedView:
     """Ask every node for its newest block once, and build the agreed view.
 
-    Errors: `chain_unavailable` where no block has enough nodes: too few answer, or they stand
-    still. A chain without confirmations is a development chain, which may stand.
+    Errors: `chain_unavailable`.
     """
     nodes, views = chain.node(), chain.views
     majority_size = len(views) // 2 + 1

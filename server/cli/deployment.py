@@ -83,9 +83,7 @@ async def deploy_contracts(
 async def deploy_share_value(
     settings: Settings, chain_id: int, key: str, market: str
 ) -> dict[str, str]:
-    """Deploy the value probe of an ERC-4626 market; answers the line for its entry in the markets
-    file. Errors: `not_configured` without an RPC address.
-    """
+    """Deploy the value probe of an ERC-4626 market; answers the line for the markets file."""
     facts, _ = _where(settings, chain_id)
     chain = EvmChain(facts)
     try:

@@ -25,9 +25,7 @@ async def set_limits(
     limits: Mapping[str, str | None],
     reason: str,
 ) -> OrderLimits:
-    """Set a person's limits, with a row in the log. Errors: `not_found`, `conflict`;
-    `wallet_invalid_order` for what is no amount.
-    """
+    """Set a person's limits, with a row in the log. Errors: `not_found`, `conflict`."""
     per_order, per_day = (_amount(n, limits[n]) for n in ("per_order_usdc", "per_day_usdc"))
     start, now = first_limits(settings.trading()), SystemClock().now()
 

@@ -112,9 +112,7 @@ class ChainSync:
         node: EvmChain,
         head: Header,
     ) -> BlockRange | ReorgDetected | None:
-        """A step by one node. What becomes deep by it ends in a block that most nodes name. Errors:
-        `chain_unavailable` for a node on another fork too.
-        """
+        """A step by one node; what becomes deep by it ends in a block that most name."""
         cursor = ReadCursor(stored_cursor.block, stored_cursor.hash) if stored_cursor else None
         result = await self.reader.through(node).step(cursor, vaults, head)
         if isinstance(result, ReorgDetected):

@@ -1,6 +1,4 @@
-"""The screens of a process that serves other doors too: they are loaded, in a thread, by the first
-request for one, or by `server.runtime.serve` once it serves.
-"""
+"""The screens of a process with other doors: loaded in a thread, by the first request."""
 
 from __future__ import annotations
 

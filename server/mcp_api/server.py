@@ -237,9 +237,7 @@ async def _no_templates(
 def build_server(
     deps: Deps, operations: Sequence[Operation] | None = None, *, stdio_key: str | None = None
 ) -> tuple[WalletServer, Tools]:
-    """The server and its tools: those of a catalogue, or the shipped ones. `stdio_key` is the agent
-    key where there are no headers.
-    """
+    """The server and its tools; `stdio_key` is the agent key where there are no headers."""
     shelf: ToolListing = PackagedListing() if operations is None else CatalogueListing(operations)
     tools = Tools(deps, shelf, stdio_key)
     server = WalletServer(
