@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from devtools.devvenue.decimals import rounded, wire
-from devtools.devvenue.markets import Dex, Market
+from devtools.devvenue.markets import PAIRS, Dex, Market
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.state import HOUR_MS, State
 
@@ -112,51 +112,19 @@ def perp_dexs(state: State, body: dict[str, object]) -> Sequence[object]:
     return rows
 
 
-def spot_meta(state: State, body: dict[str, object]) -> dict[str, object]:
+def spot_meta(state: State, body: dict[str, object]) -> dict[str, list[dict[str, object]]]:
     """Tokens and pairs; a token's index is not its place in the list."""
-    return {
-        "universe": [
-            {
-                "tokens": [pair.base, pair.quote],
-                "name": pair.name,
-                "index": pair.index,
-                "isCanonical": pair.canonical,
-            }
-            for pair in state.listed.pairs
-        ],
-        "tokens": [
-            {
-                "name": token.name,
-                "szDecimals": token.sz_decimals,
-                "weiDecimals": token.wei_decimals,
-                "index": token.index,
-                "tokenId": token.token_id,
-                "isCanonical": token.index < 2,
-                "evmContract": None,
-                "fullName": token.full_name,
-                "deployerTradingFeeShare": "0.0",
-            }
-            for token in state.listed.tokens
-        ],
-    }
+    return state.listed.spot
 
 
 def spot_meta_and_ctxs(state: State, body: dict[str, object]) -> Sequence[object]:
     """The spot listing with figures."""
+    nothing = dict.fromkeys(("dayNtlVlm", "circulatingSupply", "totalSupply", "dayBaseVlm"), "0.0")
     ctxs = [
-        {
-            "prevDayPx": wire(pair.mid),
-            "dayNtlVlm": "0.0",
-            "markPx": wire(pair.mid),
-            "midPx": wire(pair.mid),
-            "circulatingSupply": "0.0",
-            "coin": pair.name,
-            "totalSupply": "0.0",
-            "dayBaseVlm": "0.0",
-        }
-        for pair in state.listed.pairs
+        dict.fromkeys(("prevDayPx", "markPx", "midPx"), wire(mid)) | nothing | {"coin": name}
+        for name, _, _, mid in PAIRS
     ]
-    return [spot_meta(state, body), ctxs]
+    return [state.listed.spot, ctxs]
 
 
 def all_mids(state: State, body: dict[str, object]) -> dict[str, str]:
@@ -167,7 +135,7 @@ def all_mids(state: State, body: dict[str, object]) -> dict[str, str]:
         mid = market.book.mid()
         mids[market.coin] = wire(mid if mid is not None else market.last_trade or market.mark)
     if not dex.name:
-        mids |= {pair.name: wire(pair.mid) for pair in state.listed.pairs}
+        mids |= {name: wire(mid) for name, _, _, mid in PAIRS}
     return mids
 
 

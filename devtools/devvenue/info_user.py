@@ -15,7 +15,7 @@ from devtools.devvenue.accounts import Account
 from devtools.devvenue.decimals import ZERO, rounded, wire
 from devtools.devvenue.info_market import between, dex_of
 from devtools.devvenue.margin import Pool, Summary, liquidation_price, pool
-from devtools.devvenue.markets import Market
+from devtools.devvenue.markets import TOKEN_NAMES, Market
 from devtools.devvenue.records import Order, Position
 from devtools.devvenue.refusals import Malformed
 from devtools.devvenue.settle import worth
@@ -99,7 +99,7 @@ def spot_state(state: State, body: dict[str, object]) -> dict[str, object]:
     """Balances; of a pooled account the balance of record, held as far as positions bind it."""
     account = whose(state, body)
     rows = []
-    for index, token in state.tokens.items():
+    for index, name in TOKEN_NAMES.items():
         total, hold = account.spot.get(index, ZERO), ZERO
         dexes = [d for d in state.dexes if state.collateral(d) == index]
         if account.pooled and dexes:
@@ -109,7 +109,7 @@ def spot_state(state: State, body: dict[str, object]) -> dict[str, object]:
         if total or hold or index == 0:
             rows.append(
                 {
-                    "coin": token.name,
+                    "coin": name,
                     "token": index,
                     "total": wire(rounded(total, 8)),
                     "hold": wire(rounded(hold, 8)),

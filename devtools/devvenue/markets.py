@@ -20,30 +20,6 @@ USDH: Final = 360
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A spot token. Its index is not its place in the list."""
-
-    name: str
-    index: int
-    sz_decimals: int
-    wei_decimals: int
-    token_id: str
-    full_name: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """A spot pair; listed so that clients find it, not traded here."""
-
-    name: str
-    index: int
-    base: int
-    quote: int
-    canonical: bool
-    mid: Decimal
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Dex:
     """A perp dex; the first has no name."""
 
@@ -104,11 +80,10 @@ class Market:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Dexes, tokens and markets of one network."""
+    """Dexes and markets of one network, and `spotMeta`: listed, not traded here."""
 
     dexes: tuple[Dex, ...]
-    tokens: tuple[Token, ...]
-    pairs: tuple[Pair, ...]
+    spot: dict[str, list[dict[str, object]]]
     markets: tuple[Market, ...]
 
 
@@ -165,7 +140,7 @@ def listing(mainnet: bool) -> Listing:
             created.category, created.display_name = category, shown
             created.delisted = name == "DXY"
             markets.append(created)
-    return Listing(dexes, _tokens(mainnet), _PAIRS, tuple(markets))
+    return Listing(dexes, _spot(mainnet), tuple(markets))
 
 
 def _market(dex: str, asset: int, name: str, decimals: int, leverage: int, price: str) -> Market:
@@ -182,31 +157,42 @@ def _market(dex: str, asset: int, name: str, decimals: int, leverage: int, price
     )
 
 
-def _tokens(mainnet: bool) -> tuple[Token, ...]:
-    usdc = "6d1e7cde53ba9467b783cb7c530ce054" if mainnet else "eb62eee3685fc4c43992febcd9e75443"
-    rows = (
-        ("USDC", USDC, 8, 8, usdc, None),
-        ("PURR", 1, 0, 5, "c1fb593aeffbeb02f85e0308e9956a90", None),
-        ("HYPE", 150, 2, 8, "0d01dc56dcaaca66ad901c959b4011ec", "Hyperliquid"),
-        ("USDH", USDH, 2, 8, "54e00a5988577cb0b0c9ab0cb6ef7f4b", None),
-    )
-    return tuple(
-        Token(
-            name=name,
-            index=index,
-            sz_decimals=sz,
-            wei_decimals=wei,
-            token_id="0x" + token_id,
-            full_name=full,
-        )
-        for name, index, sz, wei, token_id, full in rows
-    )
-
-
-_PAIRS: Final = (
-    Pair(name="PURR/USDC", index=0, base=1, quote=0, canonical=True, mid=Decimal("0.0854")),
-    Pair(name="@107", index=107, base=150, quote=0, canonical=False, mid=Decimal("40.98")),
+# name, szDecimals, weiDecimals, index (not its place in the list), full name, token id
+_TOKENS: Final = (
+    ("USDC", 8, 8, USDC, None, "6d1e7cde53ba9467b783cb7c530ce054"),
+    ("PURR", 0, 5, 1, None, "c1fb593aeffbeb02f85e0308e9956a90"),
+    ("HYPE", 2, 8, 150, "Hyperliquid", "0d01dc56dcaaca66ad901c959b4011ec"),
+    ("USDH", 2, 8, USDH, None, "54e00a5988577cb0b0c9ab0cb6ef7f4b"),
 )
+_TESTNET_USDC: Final = "eb62eee3685fc4c43992febcd9e75443"
+# name, index, base token, mid
+PAIRS: Final = (("PURR/USDC", 0, 1, Decimal("0.0854")), ("@107", 107, 150, Decimal("40.98")))
+
+
+def _spot(mainnet: bool) -> dict[str, list[dict[str, object]]]:
+    return {
+        "universe": [
+            {"tokens": [base, USDC], "name": name, "index": index, "isCanonical": index == 0}
+            for name, index, base, _ in PAIRS
+        ],
+        "tokens": [
+            {
+                "name": name,
+                "szDecimals": sz,
+                "weiDecimals": wei,
+                "index": index,
+                "tokenId": "0x" + (token_id if mainnet or index != USDC else _TESTNET_USDC),
+                "isCanonical": index < 2,
+                "evmContract": None,
+                "fullName": full,
+                "deployerTradingFeeShare": "0.0",
+            }
+            for name, sz, wei, index, full, token_id in _TOKENS
+        ],
+    }
+
+
+TOKEN_NAMES: Final = {index: name for name, _, _, index, _, _ in _TOKENS}
 
 
 def quotes(market: Market, mid: Decimal, size: Decimal) -> tuple[list[Level], list[Level]]:

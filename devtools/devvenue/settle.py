@@ -10,7 +10,7 @@ from typing import Final
 from devtools.devvenue.accounts import SPOT, Account
 from devtools.devvenue.decimals import ONE, ZERO, micros
 from devtools.devvenue.margin import pool
-from devtools.devvenue.markets import Market
+from devtools.devvenue.markets import TOKEN_NAMES, Market
 from devtools.devvenue.records import Fill, Order, Position
 from devtools.devvenue.state import State
 
@@ -62,7 +62,7 @@ def apply_trade(state: State, order: Order, trade: Trade) -> Fill:
         hash=state.hash_of(trade.tid),
         crossed=trade.crossed,
         fee=fee,
-        fee_token=state.tokens[token].name,
+        fee_token=TOKEN_NAMES[token],
         tid=trade.tid,
         builder_fee=builder_fee,
         liquidation=trade.liquidation,

@@ -11,7 +11,7 @@ from eth_utils.crypto import keccak
 
 from devtools.devvenue.accounts import Account, Nonces
 from devtools.devvenue.decimals import ZERO
-from devtools.devvenue.markets import Dex, Listing, Market, Token, listing
+from devtools.devvenue.markets import Dex, Listing, Market, listing
 from devtools.devvenue.records import Order
 
 HOUR_MS: Final = 3_600_000
@@ -54,7 +54,6 @@ class State:
     markets: dict[str, Market] = field(init=False)
     by_asset: dict[int, Market] = field(init=False)
     dexes: dict[str, Dex] = field(init=False)
-    tokens: dict[int, Token] = field(init=False)
     _oid: int = FIRST_OID
     _tid: int = FIRST_TID
 
@@ -63,7 +62,6 @@ class State:
         self.markets = {m.coin: m for m in self.listed.markets}
         self.by_asset = {m.asset: m for m in self.listed.markets}
         self.dexes = {d.name: d for d in self.listed.dexes}
-        self.tokens = {t.index: t for t in self.listed.tokens}
         self.funded_until = self.now() // HOUR_MS * HOUR_MS
         for market in self.listed.markets:
             for hours in range(SEEDED_HOURS, 0, -1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Final
 
 import pytest
 
@@ -24,55 +25,53 @@ def desk() -> Desk:
     return Desk()
 
 
+TICK: Final = ("Price must be divisible by tick size.", "tickRejected")
+BAND: Final = (
+    "Order price cannot be more than 80% away from the reference price",
+    "oracleRejected",
+)
+
+
 @pytest.mark.parametrize(
-    ("px", "sz", "tif", "words", "status"),
+    ("px", "sz", "tif", "expected"),
     [
-        ("64000.5", "1", "Gtc", "Price must be divisible by tick size.", "tickRejected"),
-        ("123456.7", "1", "Gtc", "Price must be divisible by tick size.", "tickRejected"),
+        ("64000.5", "1", "Gtc", TICK),
+        ("123456.7", "1", "Gtc", TICK),
+        ("12345", "1", "Gtc", BAND),
+        ("115201", "1", "Gtc", BAND),
+        ("60000", "10", "Gtc", ("Insufficient margin to place order.", "perpMarginRejected")),
         (
             "60000",
             "0.00016",
             "Gtc",
-            "Order must have minimum value of $10.",
-            "minTradeNtlRejected",
+            ("Order must have minimum value of $10.", "minTradeNtlRejected"),
         ),
-        (
-            "12345",
-            "1",
-            "Gtc",
-            "Order price cannot be more than 80% away from the reference price",
-            "oracleRejected",
-        ),
-        (
-            "115201",
-            "1",
-            "Gtc",
-            "Order price cannot be more than 80% away from the reference price",
-            "oracleRejected",
-        ),
-        ("60000", "10", "Gtc", "Insufficient margin to place order.", "perpMarginRejected"),
         (
             "63999",
             "0.001",
             "Ioc",
-            "Order could not immediately match against any resting orders.",
-            "iocCancelRejected",
+            (
+                "Order could not immediately match against any resting orders.",
+                "iocCancelRejected",
+            ),
         ),
         (
             "64001",
             "0.001",
             "Alo",
-            "Post only order would have immediately matched, bbo was 63999@64001.",
-            "badAloPxRejected",
+            (
+                "Post only order would have immediately matched, bbo was 63999@64001.",
+                "badAloPxRejected",
+            ),
         ),
     ],
 )
 def test_a_refusal_has_the_venues_words_and_a_row_in_the_history(
-    desk: Desk, px: str, sz: str, tif: str, words: str, status: str
+    desk: Desk, px: str, sz: str, tif: str, expected: tuple[str, str]
 ) -> None:
-    assert refused(desk, btc(desk, True, px, sz, tif)) == (words, status)
+    assert refused(desk, btc(desk, True, px, sz, tif)) == expected
     assert desk.ask("openOrders", ALICE) == []
-    assert desk.ask("historicalOrders", ALICE)[0]["status"] == status
+    assert desk.ask("historicalOrders", ALICE)[0]["status"] == expected[1]
 
 
 @pytest.mark.parametrize(

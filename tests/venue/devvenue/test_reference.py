@@ -126,20 +126,6 @@ def test_the_refused_order_of_the_example_is_told_the_same(desk: Desk) -> None:
         assert told["order"][key] == shown["order"][key]
 
 
-def test_the_comparison_tells_what_is_missing_or_of_another_kind() -> None:
-    example = {"px": "1.5", "rows": [{"oid": 1}], "hash": "0x12"}
-    assert misfits(example, {"px": "2.0", "rows": [{"oid": 9, "more": 1}], "hash": "0xff"}) == []
-    for answer in (
-        {"rows": [{"oid": 1}], "hash": "0x12"},
-        {"px": 2, "rows": [{"oid": 1}], "hash": "0x12"},
-        {"px": "2", "rows": [{"oid": 1}], "hash": "0x12"},
-        {"px": "2.0", "rows": [{}], "hash": "0x12"},
-        {"px": "2.0", "rows": [], "hash": "0x12"},
-        {"px": "2.0", "rows": [{"oid": 1}], "hash": "0x1"},
-    ):
-        assert misfits(example, answer)
-
-
 @pytest.mark.parametrize("user", ["0x12", "nobody", KEY.address, "0x" + "99" * 20])
 @pytest.mark.parametrize("kind", ["historicalOrders", "userFills", "openOrders", "extraAgents"])
 def test_a_malformed_a_strange_and_an_agents_address_are_answered_empty(

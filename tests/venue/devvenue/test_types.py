@@ -142,18 +142,3 @@ def test_every_status_of_an_action_has_the_published_type(tmp_path: Path) -> Non
             answer = desk.act(ALICE, action)
             lines.append(f"export const {kind}{n}: {typed(kind)} = {json.dumps(answer)};")
     assert checked(tmp_path, lines) == ""
-
-
-def test_the_checker_tells_a_missing_and_an_unknown_field(tmp_path: Path) -> None:
-    agent = {"address": "0x12", "name": "a", "validUntil": 1}
-    bad = [agent | {"more": 1}, {"address": "0x12", "name": "a"}]
-    told = checked(
-        tmp_path,
-        [imported("info", ["extraAgents"])]
-        + [
-            f"export const a{n}: ExtraAgentsResponse = {json.dumps([b])};"
-            for n, b in enumerate(bad)
-        ],
-    )
-    assert "error TS2353" in told
-    assert "error TS2741" in told
