@@ -22,6 +22,9 @@ from tests.server.test_ticks import (
     test_two_fresh_marks_at_the_line_stop_close_and_settle,
     test_two_keepers_settle_once,
 )
+from tests.tools.acting.test_reconcile import (
+    test_a_reverted_call_is_never_pending_nor_landed_with_anothers,
+)
 from tests.tools.mandates.test_approvals_on_chain import (
     asking,
     test_a_session_without_the_owner_s_key_approves_nothing,
@@ -32,7 +35,6 @@ from tests.tools.test_story import (
     test_a_mandate_lives_from_draft_to_withdrawal,
     test_a_refused_attempt_is_proven_only_by_its_receipt,
     test_pausing_and_resuming_follow_the_chain,
-    test_reconcile_tells_landed_reverted_and_not_seen,
 )
 from tests.world import Evm, World, a_world
 
@@ -46,12 +48,12 @@ __all__ = [
     "test_a_log_is_provisional_until_it_is_deep_enough",
     "test_a_mandate_lives_from_draft_to_withdrawal",
     "test_a_refused_attempt_is_proven_only_by_its_receipt",
+    "test_a_reverted_call_is_never_pending_nor_landed_with_anothers",
     "test_a_session_without_the_owner_s_key_approves_nothing",
     "test_a_shallow_reorganisation_leaves_no_trace",
     "test_an_action_above_the_amount_goes_out_with_the_owner_s_signature_once",
     "test_an_unchanged_vault_is_marked_once_a_day_and_its_refresh_time_moves",
     "test_pausing_and_resuming_follow_the_chain",
-    "test_reconcile_tells_landed_reverted_and_not_seen",
     "test_the_reader_brings_everything_once_and_resumes",
     "test_two_fresh_marks_at_the_line_stop_close_and_settle",
     "test_two_keepers_settle_once",
