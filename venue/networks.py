@@ -53,14 +53,17 @@ class VenueNetwork:
         fresh: bool = False,
         **parameters: object,
     ) -> v.CachedValue[T]:
-        """A read by its cache, under its kind and parameters; `fresh` gives nothing stale."""
+        """A read by its cache, under its kind and parameters; `fresh` gives nothing stale. A
+        stranger's is apart: its flight, its failure and its size are none of the house's.
+        """
 
         async def load() -> tuple[T, int]:
             answer = await self.client.ask(read, priority, payer="", **parameters)
             return answer.data, answer.size
 
         key = (read.kind, *parameters.values())
-        return await self._cache.get(key, max_age_s, load, fresh=fresh)
+        cache = self._relayed if priority == "relay" else self._cache
+        return await cache.get(key, max_age_s, load, fresh=fresh)
 
     async def relay(self, call: v.Relay, max_age_s: int, *, payer: str) -> v.CachedValue[object]:
         """A read for a stranger; type and parameters are built here, never copied from a caller."""

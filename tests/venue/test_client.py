@@ -413,6 +413,23 @@ async def test_a_relayed_answer_above_512_kilobytes_is_none(
     )
 
 
+async def test_a_stranger_whose_share_is_spent_takes_no_orders_read_down_with_him(
+    script: Scripted, client: Client, venue: VenueNetwork
+) -> None:
+    while True:
+        try:
+            await client._budget.take("relay", 20)
+        except Refused:
+            break
+    script.say(told([None, {"name": "xyz"}]))
+    strangers, orders_own = await asyncio.gather(
+        venue.dexes(priority="relay"), venue.dexes(priority="order"), return_exceptions=True
+    )
+    assert isinstance(strangers, Refused)
+    assert not isinstance(orders_own, BaseException), orders_own
+    assert orders_own.value["xyz"] == 1
+
+
 async def test_a_venue_that_is_away_keeps_no_page_waiting_and_takes_no_weight() -> None:
     away = Client("http://127.0.0.1:1", Budget(Clock(), InMemory(), "here:mainnet"))
     tries = []
