@@ -190,13 +190,13 @@ class LogReader:
         return read.head, read.logs
 
     async def filtered_logs(
-        self, log_filter: Mapping[str, object], low: int, high: int
+        self, log_filter: Mapping[str, object], low: int, high: int, *, any_refusal: bool = False
     ) -> list[Log]:
         """Logs of a filter in the blocks from `low` to `high`, both inclusive, as the node tells
-        them. Errors: `chain_unavailable`.
+        them. `any_refusal`: a range is halved whatever the node says. Errors: `chain_unavailable`.
         """
         with readable(self.chain):
-            return await self._logs(log_filter, low, high)
+            return await self._logs(log_filter, low, high, any_refusal=any_refusal)
 
     async def all_logs(self, low: int, high: int) -> tuple[VaultLog, ...]:
         """Every log with our event topics in the blocks from `low` to `high`, both inclusive, from
@@ -345,7 +345,13 @@ class LogReader:
         return logs + await self._logs(vault_filter, low, high)
 
     async def _logs(
-        self, log_filter: Mapping[str, object], low: int, high: int, vaults: set[str] | None = None
+        self,
+        log_filter: Mapping[str, object],
+        low: int,
+        high: int,
+        vaults: set[str] | None = None,
+        *,
+        any_refusal: bool = False,
     ) -> list[Log]:
         """Call eth_getLogs, and halve the range, or take the provider's advice, until it is
         answered. `vaults` is given where the filter names no address: a single block that is still
@@ -364,7 +370,7 @@ class LogReader:
                         {"fromBlock": hex(first), "toBlock": hex(last)}, vaults
                     )
                     continue
-                if first == last or not fault.too_much:
+                if first == last or not (any_refusal or fault.too_much):
                     raise self._unavailable(f"eth_getLogs refused: {fault}") from None
                 middle = _advised(str(fault), first, last)
                 self.chunk = max(1, middle - first + 1)

@@ -26,7 +26,8 @@ async def inbound(
     while batch := list(islice(remaining, ADDRESSES_A_CALL)):
         to = ["0x" + "00" * 12 + h.lower().removeprefix("0x") for h in batch]
         log_filter = {"address": chain.usdc, "topics": [ERC20_TRANSFER_TOPIC, None, to]}
-        for entry in await reader.filtered_logs(log_filter, low, high):
+        # Providers word their limits in many ways.
+        for entry in await reader.filtered_logs(log_filter, low, high, any_refusal=True):
             log = chain.transfer(entry)
             if log is not None:
                 transfers.append((entry.tx_hash, log))

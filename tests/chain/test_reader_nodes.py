@@ -9,6 +9,7 @@ import pytest
 
 from chain.adapter import ChainConfig, EvmChain
 from chain.logs.log_reader import BlockRange, LogReader, ReadCursor
+from chain.logs.transfer_logs import inbound
 from devtools.devchain import answer
 from domain.money import Usdc
 from domain.refusals import Refused
@@ -50,8 +51,8 @@ def logs_asked(request: dict[str, Any]) -> dict[str, Any] | None:
     return request["params"][0] if request.get("method") == "eth_getLogs" else None
 
 
-def refused(request: dict[str, Any], message: str) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32005, "message": message}}
+def refused(request: dict[str, Any], message: str, code: int = -32005) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}}
 
 
 async def test_a_range_that_a_provider_refuses_is_halved_until_it_is_answered(world: World) -> None:
@@ -76,6 +77,23 @@ async def test_a_range_that_a_provider_refuses_is_halved_until_it_is_answered(wo
     assert refusals
     assert found == whole
     assert [name.partition(":")[2].partition(":")[2] for name in found].count("Executed") == 4
+
+
+async def test_a_range_of_transfers_is_halved_whatever_the_provider_says(world: World) -> None:
+    m = await working(world)
+    evm = world.evm
+
+    def limited(request: dict[str, Any], raw: Any) -> Any:
+        wanted = logs_asked(request)
+        if wanted and int(wanted["toBlock"], 16) - int(wanted["fromBlock"], 16) >= 4:
+            return refused(request, "at most 4 blocks", -32602)
+        return raw
+
+    async with distorted(evm.chain, limited) as url:
+        chain = EvmChain(ChainConfig(CHAIN_ID, url, evm.usdc, evm.factory, confirmations=0))
+        found = await inbound(chain, [m.vault], 0, evm.chain.head.number)
+        await chain.close()
+    assert [log.recipient for _, log in found] == [m.vault]
 
 
 async def test_a_providers_advice_is_taken(world: World) -> None:
