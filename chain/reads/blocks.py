@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -102,6 +102,21 @@ class BlockReader(OfflineChain):
             for n, raw in zip(numbers, answers, strict=True)
         ]
         return tuple([None if raw is None else (await self._proved(raw)).block for raw in stamps])
+
+    async def blocks_of(self, hashes: Sequence[str]) -> dict[str, BlockStamp]:
+        """Blocks by hash, in one request, without those that the node does not have. Errors:
+        `chain_unavailable`, also for a header that does not hash to its block's name.
+        """
+        if not hashes:
+            return {}
+        answers = await self.node().facts(
+            [("eth_getBlockByHash", [block_hash, False]) for block_hash in hashes]
+        )
+        return {
+            h: (await self._proved(self._header(raw, h))).block
+            for h, raw in zip(hashes, answers, strict=True)
+            if raw is not None
+        }
 
     async def _read_header(self, tag: int | str) -> Header | None:
         by_hash = isinstance(tag, str) and len(tag) == 66

@@ -35,7 +35,7 @@ async def receipts(chain: BlockReader, tx_hashes: Iterable[str]) -> Mapping[str,
     by_hash: dict[str, Receipt | None] = {h: None for h, raw in raws.items() if raw is None}
     if not mined:
         return by_hash
-    blocks = await _blocks(chain, list(dict.fromkeys(mined.values())))
+    blocks = await chain.blocks_of(list(dict.fromkeys(mined.values())))
     newest = await chain.latest()
     data = await _calldata(chain, [h for h in mined if _failed(raws[h])])
     for tx_hash, block_hash in mined.items():
@@ -94,22 +94,6 @@ def _failed(raw: ReceiptJson) -> bool:
         return int(raw["status"], 16) != 1
     except decoding.NONSENSE:
         return False
-
-
-async def _blocks(chain: BlockReader, hashes: Sequence[str]) -> dict[str, BlockStamp]:
-    answers = await _ask_each(chain, "eth_getBlockByHash", [[h, False] for h in hashes])
-    stamps = {}
-    for block_hash, raw in zip(hashes, answers, strict=True):
-        if raw is None:
-            continue
-        try:
-            stamp = decoding.stamp(raw)
-        except decoding.NONSENSE:
-            stamp = None
-        if stamp is None or stamp.hash != block_hash:
-            raise chain.node().unavailable("another block than the one asked for")
-        stamps[block_hash] = stamp
-    return stamps
 
 
 async def _calldata(chain: BlockReader, hashes: Sequence[str]) -> dict[str, str]:

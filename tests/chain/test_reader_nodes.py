@@ -96,6 +96,27 @@ async def test_a_range_of_transfers_is_halved_whatever_the_provider_says(world: 
     assert [log.recipient for _, log in found] == [m.vault]
 
 
+async def test_a_receipts_block_has_to_hash_to_its_name(world: World) -> None:
+    m = await working(world)
+    evm = world.evm
+    honest = EvmChain(evm.facts())
+    ((tx_hash, _),) = await inbound(honest, [m.vault], 0, evm.chain.head.number)
+
+    def another_time(request: dict[str, Any], raw: Any) -> Any:
+        if request.get("method") == "eth_getBlockByHash":
+            return raw | {"result": raw["result"] | {"timestamp": "0x1"}}
+        return raw
+
+    assert await honest.receipt(tx_hash) is not None
+    await honest.close()
+    async with distorted(evm.chain, another_time) as url:
+        chain = EvmChain(ChainConfig(CHAIN_ID, url, evm.usdc, evm.factory, confirmations=0))
+        with pytest.raises(Refused) as told:
+            await chain.receipt(tx_hash)
+        await chain.close()
+    assert "does not hash" in told.value.refusal.reason
+
+
 async def test_a_providers_advice_is_taken(world: World) -> None:
     m = await history(world)
     whole, _ = await read_all(world, world.evm.url, [m.vault])
