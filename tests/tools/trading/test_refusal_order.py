@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -76,7 +77,7 @@ def test_the_wrong_field_is_named(changes: dict[str, object], field: str) -> Non
         ({}, None), ({"fraction": 1}, None), ({"fraction": "0.5"}, None), ({"fraction": 2}, "fraction"), ({"fraction": "0"}, "fraction"),
         ({"slippage_bps": 300}, None), ({"slippage_bps": 301}, "slippage_bps"), ({"slippage_bps": "1"}, "slippage_bps"),
         ({"size": "1", "fraction": "1"}, "size"), ({"mode_seen": None, "product": None}, "mode_seen"), ({"product": 1}, "product"),
-        ({"book": "b_x"}, "book"),
+        ({"book": "b_x"}, "book"), ({"fraction": True}, "fraction"), ({"fraction": 1.0}, "fraction"), ({"fraction": Decimal("1.0")}, "fraction"),
     ],
 )  # fmt: skip
 def test_the_wrong_field_of_a_close_is_named(

@@ -119,6 +119,7 @@ Figure = Annotated[
     str, Field(pattern=r"^(0|[1-9][0-9]{0,14})(\.[0-9]{1,8})?$"), AfterValidator(_above_zero)
 ]
 Part = Annotated[Figure, AfterValidator(lambda text: _holds(text, Decimal(text) <= 1))]
+WholePart = Annotated[int, Field(ge=1, le=1)]  # a Literal takes true and 1.0 for it
 Amount = Annotated[
     str, Field(pattern=r"^(0|[1-9][0-9]{0,12})(\.[0-9]{1,6})?$"), AfterValidator(_above_zero)
 ]
@@ -287,7 +288,7 @@ class CloseIn(LenientRequest):
     product: Product = _ABSENT
     mode_seen: Mode = _ABSENT
     book: Id | None = None
-    fraction: Part | Literal[1] | None = None
+    fraction: Part | WholePart | None = None
     size: Figure | None = None
     slippage_bps: Bps | None = None
     confirm_id: GivenOut | None = None
