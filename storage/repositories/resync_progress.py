@@ -56,9 +56,12 @@ class ResyncRepository(Repository):
         self._sql.run(_PROGRESS.upsert, **row)
 
     def add_logs(self, public_id: str, logs: Iterable[Staged]) -> None:
-        """Keep logs that were found on the path."""
+        """Keep logs that were found on the path; the last word of a place holds."""
+        # PostgreSQL inserts them all by one statement, which takes each place once.
+        by_place = {(log.block_number, log.log_index): log for log in logs}
         rows = [
-            _LOGS.row(log, public_id=public_id, address_lower=log.address.lower()) for log in logs
+            _LOGS.row(log, public_id=public_id, address_lower=log.address.lower())
+            for log in by_place.values()
         ]
         self._sql.run_all(_LOGS.upsert, rows)
 

@@ -34,3 +34,9 @@ async def test_a_readings_progress_and_what_it_found_come_back(store: Store) -> 
     told = await store.read(lambda uow: (uow.readings.of("m_1"), uow.readings.logs("m_1")))
     assert told == (None, [])
     assert len(await store.read(lambda uow: uow.readings.logs("m_2"))) == 1
+
+
+async def test_of_a_place_that_is_found_twice_at_once_the_last_word_holds(store: Store) -> None:
+    twice = [log(9, 2), log(9, 3), log(9, 2, "b")]
+    await store.write(lambda uow: uow.readings.add_logs("m_1", iter(twice)))
+    assert await store.read(lambda uow: uow.readings.logs("m_1")) == [log(9, 2, "b"), log(9, 3)]
