@@ -101,6 +101,12 @@ class Callers:
             while len(self.acknowledged()) < wanted:
                 await asyncio.sleep(0.02)
 
+    async def refused_at_least(self, count: int, limit_s: float = 60) -> None:
+        """Wait until so many writes were refused in all; they are repeated."""
+        async with asyncio.timeout(limit_s):
+            while self.refused < count:
+                await asyncio.sleep(0.02)
+
     async def _calls(self, n: int) -> None:
         dice = seeded(f"{self.seed}/{n}")
         for i in range(1_000_000):

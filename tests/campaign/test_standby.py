@@ -78,6 +78,8 @@ async def test_a_standby_promoted_under_load_has_everything_that_was_acknowledge
             laid.refuses = True
             laid.cut()
             await asyncio.to_thread(standby.run, "pg_ctl", "promote", "-D", standby.data, "-w")
+            # A promotion may be over before any caller met the loss: the address stays dead until one was told so.
+            await callers.refused_at_least(1, STUCK_S)
             # What a virtual address, a proxy or pgbouncer does: the same address, another server.
             laid.port, house.own_url = standby.port, standby.url + "/wallet"
             laid.refuses = False
@@ -85,5 +87,4 @@ async def test_a_standby_promoted_under_load_has_everything_that_was_acknowledge
             await callers.settled(STUCK_S)
             record = await audit(callers, seeded(7), replays=before)
     assert before >= 60
-    assert callers.refused > 0  # somebody was told to come again, and did
     assert sum(map(len, record.events.values())) > before / 2
