@@ -28,6 +28,7 @@ from domain.trading.venue_values import Network
 from domain.wire_fields import JsonObject
 from storage.errors import DatabaseTimeouts
 from tools.model.rate_limiter import networks
+from tools.model.sealing import KeyRing, ephemeral_ring, key_ring
 from tools.model.switches import is_on
 from venue.addresses import plain_http_is_local
 
@@ -168,6 +169,8 @@ class Settings(BaseSettings):
     store_mb_per_day: int = Field(default=20, ge=0)
     trusted_proxies: str = ""
     connections_per_address: int = Field(default=64, ge=0)
+    state_keys: SecretStr | None = None
+    state_keys_file: Path | None = None
     webhook_key: SecretStr | None = Field(default=None, min_length=32)
     webhook_key_file: Path | None = None
     webhook_allow_private: str = "off"
@@ -294,6 +297,22 @@ class Settings(BaseSettings):
         if self.webhook_key is None and self.webhook_key_file is not None:
             self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
         return self
+
+    @model_validator(mode="after")
+    def _state_keys_from_file(self) -> Settings:
+        if self.state_keys is None and self.state_keys_file is not None:
+            self.state_keys = SecretStr(self.state_keys_file.read_text())
+        if self.state_keys is not None:
+            try:
+                key_ring(self.state_keys.get_secret_value())
+            except ValueError as error:
+                raise ValueError(f"WALLET_STATE_KEYS: {error}") from None
+        return self
+
+    def state_ring(self) -> KeyRing:
+        """The key ring that all processes share, or where none is set one of this process."""
+        keys = self.state_keys
+        return ephemeral_ring() if keys is None else key_ring(keys.get_secret_value())
 
     def patience(self) -> DatabaseTimeouts:
         """The database's time limits."""

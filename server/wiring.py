@@ -80,6 +80,8 @@ async def build_runtime(
     key, config = settings.keeper_private_key, settings.config(address)
     if min(config.trading.cap_per_order_micros, config.trading.cap_per_day_micros) < LEAST_MICROS:
         log.warning("an order cap is below 10 USDC: no order can be placed")
+    if settings.state_keys is None and not settings.database_url.startswith("sqlite:"):
+        log.warning("WALLET_STATE_KEYS is not set: another process cannot open what this one seals")
     if config.trading.allowlist:
         await store.write(lambda uow: uow.allowlist.seed(config.trading.allowlist, time.now()))
     deps = Deps(
@@ -95,6 +97,7 @@ async def build_runtime(
         signer=_signer(settings.signer_socket) if settings.signer_socket else None,
         paper=SimulatedExchange(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
+        sealing=settings.state_ring(),
         watch=metrics or NullTelemetry(),
     )
     try:

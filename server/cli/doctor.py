@@ -39,7 +39,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
     with without_retries():
         database, groups = await asyncio.gather(_database(settings), asyncio.gather(*looks))
-    parts = (_keeper, _webhooks, _markets, _proxies)
+    parts = (_keeper, _state_keys, _webhooks, _markets, _proxies)
     findings = [database, *(part(settings) for part in parts)]
     if not facts:
         effect = "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"
@@ -105,6 +105,17 @@ def _keeper(settings: Settings) -> DoctorFinding:
         why = "WALLET_KEEPER_MARK_S is 0: only the owner records the value that exits are judged by"
         return DoctorFinding("keeper key", True, "set", why)
     return DoctorFinding("keeper key", True, "set", "it records values in dry run too")
+
+
+def _state_keys(settings: Settings) -> DoctorFinding:
+    """The keys that several processes need; SQLite has one process."""
+    if settings.state_keys is not None:
+        count = len(settings.state_ring().keys)
+        return DoctorFinding("state keys", True, f"{count} set, the first one seals")
+    if settings.database_url.startswith("sqlite:"):
+        return DoctorFinding("state keys", True, "not set", "a restart forgets what callers hold")
+    why = "a second process refuses what this one sealed: set WALLET_STATE_KEYS in each, alike"
+    return DoctorFinding("state keys", False, "PostgreSQL, and none is set", why)
 
 
 def _webhooks(settings: Settings) -> DoctorFinding:

@@ -20,6 +20,7 @@ from domain.wire_fields import JsonObject
 from http_shim.json_body import as_written, bounded, read
 from http_shim.principal import RequestPrincipal
 from server.mcp_api.principal import asker_in
+from server.mcp_api.request_state import request_state_boundary
 from server.mcp_api.skill_resource import add_skill
 from server.mcp_api.tool_listing import CatalogueListing, PackagedListing, ToolListing
 from skill import text
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wallet.mcp")
 
+SERVER_NAME: Final = "delegated-spending-wallet"
 READONLY: Final = "x-wallet-readonly"
 NOTIFY_S: Final = 1
 INSTRUCTIONS: Final = (
@@ -241,7 +243,7 @@ def build_server(
     shelf: ToolListing = PackagedListing() if operations is None else CatalogueListing(operations)
     tools = Tools(deps, shelf, stdio_key)
     server = WalletServer(
-        "delegated-spending-wallet",
+        SERVER_NAME,
         version=version("mandate-wallet"),
         title="Delegated-spending wallet",
         instructions=INSTRUCTIONS,
@@ -255,6 +257,7 @@ def build_server(
     server.deps = deps
     # Its spans go nowhere without an exporter, and cost 3 to 14% of a call.
     server.middleware.clear()
+    server.middleware.append(request_state_boundary(deps.sealing, SERVER_NAME))
 
     async def skill() -> str | None:
         if not await door_is_open(deps):

@@ -31,6 +31,7 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "server.lazy.lazy_screens.LazyScreens.get_info": "aiohttp",
     "server.lazy.lazy_screens.LazyScreens.raw_match": "aiohttp",
     "server.lazy.lazy_screens.LazyScreens.url_for": "aiohttp",
+    "server.mcp_api.request_state.SealedState.unseal": "the MCP SDK, by its protocol of a codec",
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
 }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import stamina
 from eth_account import Account
+from pydantic import SecretStr
 
 from devtools.devvenue import DevVenue, VenueFault, serve
 from domain.trading.venue_account import milliseconds
@@ -205,3 +206,12 @@ async def test_what_is_tried_again_is_told_in_the_log_and_never_on_stdout(
     assert "try 1 failed (OSError)" in caplog.text
     assert "k3y" not in caplog.text
     assert capfd.readouterr().out == ""
+
+
+async def test_a_database_of_several_processes_wants_state_keys(sqlite_url: str) -> None:
+    many = "postgresql://wallet@127.0.0.1:1/none"
+    for url, keys, works in ((many, None, False), (many, "k" * 32, True), (sqlite_url, None, True)):
+        settings = Settings(database_url=url, state_keys=SecretStr(keys) if keys else None)
+        found = {f.what: f for f in await examine(settings)}["state keys"]
+        assert found.works is works
+        assert "kkkk" not in found.state + found.effect

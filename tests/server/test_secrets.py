@@ -21,6 +21,7 @@ from tests.world import START as NOW
 MARK = "Mark3dSecr3t"
 REFUSED = {
     "WALLET_WEBHOOK_KEY": MARK,
+    "WALLET_STATE_KEYS": MARK,
     "WALLET_KEEPER_PRIVATE_KEY": MARK,
     "WALLET_CHAINS__84532__RPC_URLS": f"ws://host/v2/{MARK}",
     "WALLET_CHAINS": json.dumps({"84532": {"rpc_urlx": f"http://host/v2/{MARK}"}}),

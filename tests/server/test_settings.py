@@ -124,3 +124,15 @@ def test_an_allowlist_is_trimmed_and_lowered(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_live_switches_are_off_until_somebody_turns_them_on() -> None:
     now = Settings().switches()
     assert (now.live_terminal, now.live_door, now.venue_mainnet) == (False, False, False)
+
+
+def test_state_keys_come_from_a_setting_or_its_file_and_one_process_makes_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Settings().state_ring()
+    assert own.keys != Settings().state_ring().keys
+    (tmp_path / "keys").write_text(f"{'n' * 32}\n{'o' * 32}\n")
+    monkeypatch.setenv("WALLET_STATE_KEYS_FILE", str(tmp_path / "keys"))
+    told = Settings()
+    assert told.state_ring().keys == (b"n" * 32, b"o" * 32)
+    assert "nnn" not in repr(told)

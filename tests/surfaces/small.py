@@ -44,6 +44,7 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
+from tools.model.sealing import KeyRing, ephemeral_ring
 
 ALICE, BOB = "ak_" + "a" * 43, "ak_" + "b" * 43
 JSON = {"Content-Type": "application/json"}
@@ -230,13 +231,19 @@ async def small(
     mcp: Asgi | None = None,
     more: Sequence[Operation] = (),
     patience: DatabaseTimeouts | None = None,
+    sealing: KeyRing | None = None,
+    again: bool = False,
     **config: Any,
 ) -> AsyncIterator[Small]:
-    """Run it; `mcp` takes the place of our own application behind the bridge."""
+    """Run it; `mcp` takes the place of our own application behind the bridge, and with `again` it
+    is another process on the database of one that runs.
+    """
     store = await open_store(url, patience or PATIENT)
-    await _people(store)
+    if not again:
+        await _people(store)
     system = Clock(), SystemIds(), Config(**config), SiweSignIn()
-    deps, gate = Deps(store, EvmChains([]), *system, Switches(door=True)), Gate()
+    ring = sealing or ephemeral_ring()
+    deps, gate = Deps(store, EvmChains([]), *system, Switches(door=True), sealing=ring), Gate()
     catalogue = (*operations(gate), *more)
     server, tools = build_server(deps, catalogue)
     # Not aiohttp's TestServer: that cancels a handler whose client has gone, which the service does not do.

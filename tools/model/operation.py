@@ -19,6 +19,7 @@ from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.model.paper_port import PaperExchange
 from tools.model.rate_limiter import RateLimiter
+from tools.model.sealing import KeyRing, ephemeral_ring
 from tools.model.stored_bytes import OwnerDays
 from tools.model.telemetry import NullTelemetry, Telemetry
 from tools.model.webhook_signing import WebhookSigning
@@ -119,6 +120,7 @@ class Deps:
     webhooks: WebhookSigning | None = None
     watch: Telemetry = field(default_factory=NullTelemetry)
     credential_cache: CredentialCache = field(default_factory=CredentialCache)
+    sealing: KeyRing = field(default_factory=ephemeral_ring)
     stored: OwnerDays = field(default_factory=OwnerDays)
 
 
