@@ -164,7 +164,7 @@ def is_probe(request: web.Request) -> bool:
 
 
 def _is_mcp(path: str) -> bool:
-    return path in ("/mcp", "/sse") or path.startswith("/messages/")
+    return path in ("/mcp", "/sse") or path.startswith(("/mcp/x/", "/messages/"))
 
 
 def _is_short(request: web.Request) -> bool:

@@ -69,6 +69,9 @@ MCP_ROUTES: Final = {
     "mcp-listen": ("GET", "/mcp"),
     "mcp-call": ("POST", "/mcp"),
     "mcp-end": ("DELETE", "/mcp"),
+    "mcp-listen-sets": ("GET", "/mcp/x/{sets}"),
+    "mcp-call-sets": ("POST", "/mcp/x/{sets}"),
+    "mcp-end-sets": ("DELETE", "/mcp/x/{sets}"),
     "mcp-sse": ("GET", "/sse"),
     "mcp-messages": ("POST", "/messages/{tail:.*}"),
 }

@@ -14,21 +14,15 @@ from tools.model.json_schema import (
     IDEMPOTENCY_KEY,
     TEXT,
     closed,
+    possible_refusals,
     refusal_example,
     refusal_schema,
     takes_schema,
 )
 from tools.model.operation import Operation
 from tools.model.serialization import Schema, schemas_of
+from tools.model.toolsets import TOOLSETS
 
-ALWAYS: Final = (
-    "invalid_request",
-    "secret_not_accepted",
-    "rate_limited",
-    "unauthenticated",
-    "storage_unavailable",
-    "internal",
-)
 SECURITY: Final = {
     "open": [{}],
     "owner": [{"owner_session": []}],
@@ -183,20 +177,6 @@ def as_text(raw: Schema) -> str:
     return "{\n" + ",\n".join(parts) + "\n}"
 
 
-def refusals_of(op: Operation) -> list[str]:
-    """Codes an operation can answer with: its own and those of its door."""
-    codes = {*op.refusals, *ALWAYS}
-    if op.auth != "open":
-        codes.add("forbidden")
-    if op.route and op.route[0] != "GET":
-        codes.add("body_too_large")
-    if op.writes:
-        codes.add("outcome_unknown")
-    if op.idempotency is not None:
-        codes |= {"idempotency_key_reused", "idempotency_in_flight"}
-    return sorted(codes)
-
-
 def _operation(op: Operation, gives: Schema) -> Schema:
     schema = takes_schema(op)
     properties, required = schema["properties"], set(schema.get("required", ()))
@@ -241,7 +221,7 @@ def _responses(op: Operation, gives: Schema) -> Schema:
     if op.streams:
         raw = {"200": _answer("The stream", STREAM, "text/event-stream")}
     by_status: dict[int, list[str]] = {}
-    for code in refusals_of(op):
+    for code in possible_refusals(op):
         by_status.setdefault(REFUSALS[code].status, []).append(code)
     refused = {str(status): _refused(status, codes) for status, codes in sorted(by_status.items())}
     return raw | refused | _unread()
@@ -340,9 +320,9 @@ ABOUT: Final[Schema] = {
     ),
     "McpTools": closed(tools=_list(_ref("McpTool"))),
     "McpTool": closed(
-        tuple(_TOOL),
         **_TOOL,
-        inputSchema=_noted("object", "given for the tools that `names` names"),
+        toolsets=_list(TEXT | {"enum": sorted(TOOLSETS)}),
+        inputSchema={"type": "object"},
     ),
 }
 """Components of the routes that are not operations."""

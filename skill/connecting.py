@@ -6,11 +6,11 @@ from domain.rules.rule_table import PER_DAY
 from domain.settings import Config
 
 
-def client_config(base_url: str) -> dict[str, object]:
-    """The configuration to paste into the common MCP clients."""
-    header = {"X-Service-User-Key": "ak_…"}
+def client_config(base_url: str, key: str = "ak_…") -> dict[str, object]:
+    """The configuration to paste into the common MCP clients, with the agent's key."""
+    header = {"X-Service-User-Key": key}
     return {
-        "claude_code": f'claude mcp add --transport http wallet {base_url}/mcp --header "X-Service-User-Key: ak_…"',
+        "claude_code": f'claude mcp add --transport http wallet {base_url}/mcp --header "X-Service-User-Key: {key}"',
         "cursor": {"mcpServers": {"wallet": {"url": f"{base_url}/mcp", "headers": header}}},
         "vscode": {
             "servers": {"wallet": {"type": "http", "url": f"{base_url}/mcp", "headers": header}}
@@ -20,7 +20,7 @@ def client_config(base_url: str) -> dict[str, object]:
                 "wallet": {
                     "command": "wallet",
                     "args": ["mcp"],
-                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
+                    "env": {"WALLET_SERVICE_USER_KEY": key},
                 }
             }
         },
@@ -29,7 +29,7 @@ def client_config(base_url: str) -> dict[str, object]:
                 "wallet": {
                     "command": "wallet",
                     "args": ["mcp"],
-                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
+                    "env": {"WALLET_SERVICE_USER_KEY": key},
                 }
             }
         },
@@ -38,12 +38,12 @@ def client_config(base_url: str) -> dict[str, object]:
                 "wallet": {
                     "command": "wallet",
                     "args": ["mcp", "--url", base_url],
-                    "env": {"WALLET_SERVICE_USER_KEY": "ak_…"},
+                    "env": {"WALLET_SERVICE_USER_KEY": key},
                 }
             }
         },
         "sse": {"url": f"{base_url}/sse", "headers": header, "legacy": True},
-        "curl": f'curl -H "X-Service-User-Key: ak_…" {base_url}/wallet/agents/me',
+        "curl": f'curl -H "X-Service-User-Key: {key}" {base_url}/wallet/agents/me',
     }
 
 

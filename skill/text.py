@@ -4,7 +4,6 @@ and the registry.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Final
@@ -14,16 +13,10 @@ from domain.refusals import REFUSALS, invalid
 from domain.rules.rule_table import ACCEPTED, ENDED, PAUSED, PER_ACTION, PER_DAY, TARGET
 from domain.settings import Config
 from skill.connecting import client_config, rate_limits
-from tools.model.json_schema import catalogue, hints, plain, takes_schema, tool_input
+from tools.model.json_schema import agents_refusals, hints, plain, takes_schema, tool_input
 from tools.model.operation import Operation
+from tools.model.toolsets import CORE, toolsets_of
 
-MCP_REVISION: Final = "2026-07-28"
-MCP_NOTE: Final[Mapping[str, object]] = {
-    "public_id": "$MANDATE",
-    "kind": "note",
-    "payload": {"text": "looking around"},
-    "idempotency_key": "note-2",
-}
 NAME: Final = "delegated-spending-wallet"
 DESCRIPTION: Final = (
     "Spend a bounded USDC budget under a mandate that its owner signed. Read what is allowed, get checked calldata, "
@@ -44,9 +37,7 @@ def tools_of(operations: Sequence[Operation]) -> list[Operation]:
 
 
 def tool_list(operations: Sequence[Operation], names: str | None = None) -> dict[str, object]:
-    """The body of /wallet/mcp-tools: all of them with the names of their arguments, or, of those in
-    the comma list `names`, the whole inputs too. All the inputs at once are more than most readers
-    want: 25,000 characters.
+    """The body of /wallet/mcp-tools: all of them, or those in the comma list `names`.
 
     Errors: `invalid_request` for a tool that there is not.
     """
@@ -56,8 +47,7 @@ def tool_list(operations: Sequence[Operation], names: str | None = None) -> dict
     chosen_names = {name.strip() for name in names.split(",")}
     if chosen_names - {op.name for op in tools}:
         raise invalid("names", "names of tools, with commas between")
-    chosen = [op for op in tools if op.name in chosen_names]
-    return {"tools": [_listed(op) | {"inputSchema": tool_input(op)} for op in chosen]}
+    return {"tools": [_listed(op) for op in tools if op.name in chosen_names]}
 
 
 def _listed(op: Operation) -> dict[str, object]:
@@ -71,6 +61,8 @@ def _listed(op: Operation) -> dict[str, object]:
         **hints(op),
         "route": " ".join(op.route) if op.route else None,
         "arguments": [n if n in needed else f"{n}?" for n in takes["properties"]],
+        "toolsets": toolsets_of(op.name),
+        "inputSchema": takes,
     }
 
 
@@ -95,7 +87,7 @@ def door_body(operations: Sequence[Operation], config: Config) -> dict[str, obje
         "about": DESCRIPTION,
         "mandate_schema": takes_schema(create) if create else {},
         "start": list(START),
-        "refusals": catalogue(),
+        "refusals": agents_refusals(operations),
         "rate_limits": rate_limits(config),
         "client_config": client_config(config.base_url),
         "links": {
@@ -110,28 +102,9 @@ def door_body(operations: Sequence[Operation], config: Config) -> dict[str, obje
 
 # What an agent meets in its first days; the whole registry has a page of its own.
 COMMON_REFUSALS: Final = (
-    "invalid_request",
     *(rule.refusal for rule in (ACCEPTED, PAUSED, ENDED, TARGET, PER_ACTION, PER_DAY)),
     "owner_declined",
     "chain_unavailable",
-    "rate_limited",
-)
-# Tools of a first action and of what can happen to it; the tool list describes the others.
-CORE_TOOLS: Final = frozenset(
-    {
-        "agents_me",
-        "agent_offers",
-        "markets_list",
-        "mandate_accept",
-        "mandate_get",
-        "mandate_limits",
-        "mandate_execute_call",
-        "mandate_unwind_call",
-        "mandate_report_event",
-        "mandate_report_refusal",
-        "mandate_approvals",
-        "mandate_reconcile",
-    }
 )
 _CURL: Final = 'curl -s -H "X-Service-User-Key: $KEY"'
 _JSON: Final = '-H "content-type: application/json"'
@@ -143,23 +116,17 @@ def skill_md(operations: Sequence[Operation], config: Config) -> str:
     lines = ["---", f"name: {NAME}", f"description: {DESCRIPTION}", "---", ""]
     lines += [*_ABOUT, *(f"{n}. {step}" for n, step in enumerate(START, start=1)), ""]
     lines += [*_step(base), *_outcomes(config), "## Tools", ""]
-    tools = tools_of(operations)
-    lines += [
-        f"- `{op.name}` ({' '.join(op.route or ())}): {_short(op.summary)}"
-        for op in tools
-        if op.name in CORE_TOOLS
-    ]
-    others = ", ".join(f"`{op.name}`" for op in tools if op.name not in CORE_TOOLS)
-    lines += ["", f"Further: {others}. Arguments and routes of those you name:", ""]
+    tools = [op.name for op in tools_of(operations)]
+    lines += [_tools_line("Of a first action", [n for n in tools if CORE in toolsets_of(n)])]
+    lines += [_tools_line("Further", [n for n in tools if CORE not in toolsets_of(n)])]
+    lines += ["What they take, and their routes:", ""]
     lines += ["```sh", 'curl -s "$BASE/wallet/mcp-tools?names=mandate_steps,agent_balances"', "```"]
     lines += ["", "## Refusals you will meet", "", *map(_refusal_line, COMMON_REFUSALS)]
     return "\n".join([*lines, "", f"All of them: {base}/wallet/refusals.md", ""])
 
 
-def _short(summary: str) -> str:
-    """Its first sentence; the tool itself says the rest."""
-    first = summary.split(". ", 1)[0]
-    return first if first.endswith(".") else f"{first}."
+def _tools_line(title: str, names: Sequence[str]) -> str:
+    return f"{title}: {', '.join(f'`{name}`' for name in names)}.\n"
 
 
 def _refusal_line(code: str) -> str:
@@ -184,16 +151,12 @@ _ABOUT: Final = (
 
 def _step(base: str) -> list[str]:
     """One action from offer to report, and back; each block runs as it stands."""
-    # What makes the parts takes a while to load, and a server that starts tells no skill.
-    from domain.reads.summary import PARTS
-
     mandate = "$BASE/wallet/mandates/$MANDATE"
     execute = f'{_CURL} "{mandate}/execute-call?target=$MARKET&data=$DATA&approve_amount='
     return [
         "## One step, from offer to report",
         "",
-        "The same tools exist over MCP, arguments flat. $MANDATE is an offer's `public_id`. Read a mandate by `parts` (whole, it is long):",
-        f"{', '.join(PARTS)}.",
+        "The same tools exist over MCP, arguments flat. $MANDATE is an offer's `public_id`.",
         "",
         "```sh",
         f"BASE={base}",
@@ -202,10 +165,9 @@ def _step(base: str) -> list[str]:
         f"{_CURL} -X POST {mandate}/accept",
         "```",
         "",
-        "In the offer's `mandate`, and in accept's: `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has the `address`",
-        "($MARKET), the `selector`, and `self_args`, the places where the vault's own address must stand. markets_list says how each",
-        "call is encoded: selector, then every argument in 32 bytes. Deposit 10 USDC (6 decimals) into an ERC-4626 market,",
-        "deposit(uint256 assets, address receiver); the market pulls what you deposit, so that is the approve_amount:",
+        "In its `mandate` `vault_address` is $VAULT; an entry of `allowed_targets` with kind contract has `address` ($MARKET), `selector` and",
+        "`self_args`, the places where the vault's own address must stand; markets_list says how a call is encoded. Deposit 10 USDC",
+        "(6 decimals) into an ERC-4626 market, deposit(uint256 assets, address receiver); it pulls what you deposit: the approve_amount:",
         "",
         "```sh",
         'WORD=$(printf "%064s" "${VAULT#0x}" | tr " " 0)',
@@ -213,31 +175,26 @@ def _step(base: str) -> list[str]:
         f'{execute}10"',
         "```",
         "",
-        "Sign and send its `{chain_id, to, data, value}` from your own address with the `gas` it names, wait for the receipt,",
-        "then report money out as `buy`, with the transaction:",
+        "Sign and send its `{chain_id, to, data, value}` from your address with its `gas`, wait for the receipt, report money out as `buy`:",
         "",
         "```sh",
         f'{_CURL} -X POST -H "Idempotency-Key: buy-1" {_JSON} \\',
         f'  -d \'{{"kind": "buy", "amount_usdc": "10", "tx_hash": "\'$TX\'"}}\' {mandate}/events',
         "```",
         "",
-        "`confirmed: true` in the answer: the chain's own row of it is in. `false`: a claim until it is, when the count of",
-        "`pending_claims` beside the limits falls to 0. To check, and to see what the day leaves (`allowed.per_day` less `used.per_day` and its `reserved`):",
+        "`confirmed: false`: a claim, until the count of `pending_claims` beside the limits falls to 0:",
         "",
         "```sh",
         f'{_CURL} "{mandate}/limits"',
         "```",
         "",
-        "Back: withdraw(uint256 assets, address receiver, address owner); nothing is pulled; report money in as `sell`:",
+        "Back: withdraw(uint256 assets, address receiver, address owner); nothing is pulled; report it as `sell`:",
         "",
         "```sh",
         'WORD=$(printf "%064s" "${VAULT#0x}" | tr " " 0)',
         'DATA=0xb460af94$(printf "%064x" 5000000)$WORD$WORD',
         f'{execute}0"',
         "```",
-        "",
-        "Other kinds: `move` (between places), `fee` (you paid), `resolve` (a position ended; amount is the result), `note`",
-        "(words). `payload` may hold position {id}, mark, why, text, next_at.",
         "",
     ]
 
@@ -257,12 +214,6 @@ def _outcomes(config: Config) -> list[str]:
         "",
         "```sh",
         f'{_CURL} "$BASE/wallet/mandates/$MANDATE/reconcile?idempotency_key=buy-1"',
-        "```",
-        "",
-        "MCP without a session, one whole call:",
-        "",
-        "```sh",
-        *_mcp_call("mandate_report_event", MCP_NOTE),
         "```",
         "",
         "A revert on chain: mandate_report_refusal with the vault's error name as `reason` (`server_guard` where it is none of them)",
@@ -296,23 +247,6 @@ def refusals_md(operations: Sequence[Operation]) -> str:
 def _step_line(step: NextStep) -> str:
     tool = f": `{step.tool}`" if step.tool else ""
     return step.text + tool + (f" (`{step.route}`)" if step.route else "")
-
-
-def _mcp_call(tool: str, arguments: Mapping[str, object]) -> list[str]:
-    """A tool call as one curl command; $MANDATE is closed out of the quotes for the shell."""
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    params = {"name": tool, "arguments": arguments, "_meta": meta}
-    call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    quoted = call.replace("$MANDATE", "'$MANDATE'")
-    return [
-        'curl -s $BASE/mcp -H "X-Service-User-Key: $KEY" -H "content-type: application/json" \\',
-        '  -H "accept: application/json, text/event-stream" \\',
-        f'  -H "mcp-protocol-version: {MCP_REVISION}" -H "mcp-method: tools/call" -H "mcp-name: {tool}" \\',
-        f"  -d '{quoted}'",
-    ]
 
 
 def llms_txt(config: Config) -> str:

@@ -275,7 +275,6 @@ def _invite(s: DemoStage) -> None:
     key = s.seen["agent_key"]
     print("\nThe service stays up, with the door on. Ctrl-C ends it.\n")
     print(f"In a browser: {s.base}/app, with the demo wallet that it offers.\n")
-    for name, config in client_config(s.base).items():
-        text = config if isinstance(config, str) else json.dumps(config)
-        print(f"{name}: {text.replace('ak_…', key)}")
+    for name, config in client_config(s.base, key).items():
+        print(f"{name}: {config if isinstance(config, str) else json.dumps(config)}")
     print(f'\ncurl -H "X-Service-User-Key: {key}" {s.base}/wallet/agents/me', flush=True)

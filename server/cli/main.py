@@ -9,12 +9,14 @@ from typing import Literal
 
 import click
 
+from domain.refusals import Refused
 from domain.settings import SWITCHES
 from server.cli import trading
 from server.cli.development import CommandGroup
 from server.cli.output import print_line as _say
 from server.cli.output import read_settings as _settings
 from server.cli.output import run as _run
+from tools.model.toolsets import CORE, NAMES, parse_toolsets
 
 HOUSE_ROLES = ("admin", "keeper")
 _chain = click.option(
@@ -67,12 +69,23 @@ def _ready(address: str) -> None:
 
 @main.command()
 @click.option("--url", help="Stand in front of this service; nothing is stored here.")
-def mcp(url: str | None) -> None:
+@click.option(
+    "--toolsets",
+    default=CORE,
+    show_default=True,
+    help=f"Sets of tools to list, with commas between: {', '.join(NAMES)}.",
+)
+def mcp(url: str | None, toolsets: str) -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
+    try:
+        parse_toolsets(toolsets)
+    except Refused as unknown:
+        why = unknown.refusal.fields[0]["msg"]
+        raise click.BadParameter(f"it needs {why}", param_hint="--toolsets") from None
     if url is None:
         from server.runtime.stdio import serve_stdio
 
-        _run(lambda: serve_stdio(_settings()))
+        _run(lambda: serve_stdio(_settings(), toolsets))
         return
     from server.mcp_api.proxy import endpoint, relay
 
@@ -82,7 +95,8 @@ def mcp(url: str | None) -> None:
         raise click.BadParameter(f"it needs {error}", param_hint="--url") from None
     settings = _settings()
     key = settings.service_user_key
-    _run(lambda: relay(address, key.get_secret_value() if key else None, settings.mcp_wait_s))
+    raw_key = key.get_secret_value() if key else None
+    _run(lambda: relay(address, raw_key, settings.mcp_wait_s, toolsets))
 
 
 @main.command()

@@ -25,10 +25,13 @@ from server.mcp_api.session_limits import (
     SessionGuard,
     replayed,
 )
+from tools.model.toolsets import HEADER
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
 MAX_SESSIONS: Final = KEYED.all + STRANGERS_SESSIONS.all + 50
 IDLE_S: Final = 600
+TOOLSETS_PATH: Final = "/mcp/x/"
+TOOLSETS_HEADER: Final = HEADER.lower().encode()
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 # sse-starlette looks every half second whether to end.
 DRAIN_S: Final = 0.8
@@ -109,6 +112,21 @@ class _Leaving:
                     task.cancel()
 
 
+class _ToolsetPath:
+    """Reads `/mcp/x/{sets}` as `/mcp` with the sets in the header, for hosts that send none."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith(TOOLSETS_PATH):
+            sets = scope["path"].removeprefix(TOOLSETS_PATH).encode()
+            headers = [(n, v) for n, v in scope["headers"] if n != TOOLSETS_HEADER]
+            scope = {**scope, "path": "/mcp", "raw_path": b"/mcp"}
+            scope["headers"] = [*headers, (TOOLSETS_HEADER, sets)]
+        await self._app(scope, receive, send)
+
+
 class _Open:
     """Counts open requests and streams, so that draining waits no longer than it has to."""
 
@@ -144,6 +162,7 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         ],
         middleware=[
             Middleware(_Open, server=server),
+            Middleware(_ToolsetPath),
             Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S),
             Middleware(_Leaving),
         ],

@@ -27,6 +27,7 @@ from server.mcp_api.jsonrpc import VERSION
 from server.mcp_api.proxy_client import ProxyClient
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.stdin_reader import host
+from tools.model.toolsets import CORE, HEADER
 
 log = logging.getLogger("wallet.relay")
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -87,10 +88,10 @@ class _Era:
         self._opening = None
 
 
-async def relay(url: str, key: str | None, wait_s: float) -> None:
+async def relay(url: str, key: str | None, wait_s: float, toolsets: str = CORE) -> None:
     """Pass messages until stdin closes; what is unanswered for `wait_s` gets an error."""
     install_log_filter()
-    headers = {KEY_HEADER: key} if key else {}
+    headers = ({KEY_HEADER: key} if key else {}) | {HEADER: toolsets}
     era = _Era()
     async with (
         ProxyClient(headers, wait_s) as http,

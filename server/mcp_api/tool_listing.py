@@ -86,7 +86,6 @@ def described(op: Operation) -> t.Tool:
         input_schema=tool_input(op),
         output_schema=tool_output(op),
         annotations=t.ToolAnnotations(
-            title=op.title,
             read_only_hint=raw["readOnlyHint"],
             destructive_hint=raw["destructiveHint"],
             idempotent_hint=raw["idempotentHint"],

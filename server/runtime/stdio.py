@@ -17,14 +17,15 @@ from server.wiring import build_runtime
 from storage.store import Store
 
 
-async def serve_stdio(settings: Settings) -> None:
+async def serve_stdio(settings: Settings, toolsets: str) -> None:
     """Speak MCP on stdin and stdout until the host closes them."""
     prepare_logging(settings)
     install_log_filter()
     await ensure_schema(settings)
     key = settings.service_user_key
     async with build_runtime(settings) as parts:
-        server, _ = build_server(parts.deps, stdio_key=key.get_secret_value() if key else None)
+        raw_key = key.get_secret_value() if key else None
+        server, _ = build_server(parts.deps, stdio_key=raw_key, toolsets=toolsets)
         async with host() as (read, write), anyio.create_task_group() as group:
             group.start_soon(_leave_on_sigterm, parts.deps.store)
             await server.run(read, write, server.create_initialization_options())

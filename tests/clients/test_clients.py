@@ -15,7 +15,7 @@ from tests import npm
 from tests.fetched import python_of
 from tests.surfaces.conftest import Service, service  # noqa: F401 - fixtures
 from tests.waiting import STUCK_S
-from tests.world import BY_NAME
+from tools.model.toolsets import TOOLSETS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.node, pytest.mark.slow]
 HERE, ROOT = Path(__file__).parent, Path(__file__).parents[2]
@@ -78,7 +78,7 @@ async def test_every_client_sees_the_same_story(service: Service, client: str) -
     )
     if client == "curl":
         assert shutil.which("curl")
-        assert set(plain["tools"]) == {n for n, op in BY_NAME.items() if op.on_mcp}
+        assert set(plain["tools"]) == TOOLSETS["core"]
         told = plain
     elif kind == "typescript":
         await anyio.to_thread.run_sync(npm.install)

@@ -17,7 +17,7 @@ from domain.refusals import REFUSALS
 from tests.house.published import components, published
 from tests.house.sources import PACKAGES, PROJECT, ROOT, calls_of, name_of, nodes, paths
 from tools.catalogue import OPERATIONS
-from tools.model.json_schema import catalogue, tool_input, tool_output
+from tools.model.json_schema import agents_refusals, tool_input, tool_output
 from tools.model.operation import HandlerResult, Operation, OperationResult, RenderedResult
 
 
@@ -132,7 +132,7 @@ def test_no_tool_names_a_page_that_an_agent_cannot_open(op: Operation) -> None:
 
 
 def test_no_published_text_names_a_page_that_its_reader_cannot_open() -> None:
-    told = json.dumps([published(), catalogue()])
+    told = json.dumps([published(), agents_refusals(OPERATIONS)])
     assert INNER.findall(told) == []
 
 

@@ -265,8 +265,9 @@ WAYS = ["sse-2026", "sse-2025", "streamable-2026", "streamable-2025"]
 async def connected(
     way: str, base: str, headers: dict[str, str] | None = None, **options: Any
 ) -> AsyncIterator[Client]:
-    """The SDK's own client, over HTTP."""
+    """The SDK's own client, over HTTP; it is shown every tool."""
     kind, _, era = way.partition("-")
+    headers = {"X-Wallet-Toolsets": "all"} | (headers or {})
     async with AsyncExitStack() as stack:
         if kind == "sse":
             transport: Any = sse_client(base + "/sse", headers=headers, timeout=STUCK_S)

@@ -6,8 +6,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tests.surfaces.conftest import Door, Service, opened
+from tests.surfaces.small import modern
+from tools.model.toolsets import HEADER as SETS
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +57,7 @@ READS: list[tuple[str, dict[str, Any]]] = [
     ("mandate_events", {"public_id": "M", "limit": 2}), ("mandate_steps", {"public_id": "M"}), ("mandate_approvals", {"public_id": "M"}),
     ("agent_policy", {"agent_id": "A"}), ("agent_balances", {"agent_id": "A"}), ("agent_offers", {"agent_id": "A"}),
     ("mandate_reconcile", {"public_id": "M", "tx_hash": "0x" + "00" * 32}), ("mandate_get", {"public_id": "m_aaaaaaaaaa"}),
+    ("mandate_reconcile", {"public_id": "M", "idempotency_key": "one"}),
 ]  # fmt: skip
 
 
@@ -87,10 +93,6 @@ async def test_the_switch_acts_on_the_next_request(service: Service) -> None:
 
 
 async def test_a_read_only_header_hides_writes(service: Service) -> None:
-    from mcp import Client
-    from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client
-
     headers = {"X-Service-User-Key": service.key, "X-Wallet-Readonly": "1"}
     async with (
         create_mcp_http_client(headers=headers) as inner,
@@ -102,6 +104,44 @@ async def test_a_read_only_header_hides_writes(service: Service) -> None:
         )
         result = await client.call_tool("mandate_accept", {"public_id": service.mandate.id})
         assert (result.structured_content or {})["refusal"]["error"] == "forbidden"
+
+
+CORE_SEEN = {"mandate_get", "mandate_reconcile", "agents_me"}
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "seen", "unseen"),
+    [
+        ("/mcp", None, CORE_SEEN, {"order_prepare", "mandate_steps", "hall_list"}),
+        ("/mcp", "trading, public", {"order_prepare", "hall_list"}, {"mandate_get"}),
+        ("/mcp", "ALL", CORE_SEEN | {"order_prepare", "mandate_steps"}, set()),
+        ("/mcp/x/core,trading", None, CORE_SEEN | {"order_prepare"}, {"hall_list"}),
+        ("/mcp/x/propose", "core", {"mandate_propose"}, {"mandate_get"}),
+    ],
+)
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_sees_the_sets_that_it_asks_for_and_may_call_any_tool(
+    service: Service, path: str, header: str | None, seen: set[str], unseen: set[str], mode: str
+) -> None:
+    headers = {"X-Service-User-Key": service.key} | ({} if header is None else {SETS: header})
+    async with (
+        create_mcp_http_client(headers=headers) as inner,
+        Client(streamable_http_client(service.base + path, http_client=inner), mode=mode) as client,
+    ):
+        listed = {t.name for t in (await client.list_tools()).tools}
+        assert seen <= listed
+        assert not unseen & listed
+        told = await client.call_tool("mandate_steps", {"public_id": service.mandate.id})
+        assert "items" in (told.structured_content or {})
+
+
+async def test_a_set_that_there_is_not_is_refused_where_the_list_is_asked(service: Service) -> None:
+    for path, header in (("/mcp", "core,nothing"), ("/mcp/x/nothing", "core")):
+        asked = modern("tools/list")
+        headers = asked.pop("headers") | {SETS: header}
+        told = await service.post(path, service.key, headers=headers, **asked)
+        error = told.body["error"]
+        assert error["data"]["refusal"]["detail"]["fields"][0]["loc"] == "toolsets"
 
 
 async def test_no_key_and_a_wrong_key_are_refusals(service: Service) -> None:

@@ -30,7 +30,10 @@ async def relayed(
     env = {"PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2])}
     env |= {"WALLET_SERVICE_USER_KEY": key} if key else {}
     where = StdioServerParameters(
-        command=sys.executable, args=["-m", "server", "mcp", "--url", s.base], env=env, cwd=folder
+        command=sys.executable,
+        args=["-m", "server", "mcp", "--url", s.base, "--toolsets", "all"],
+        env=env,
+        cwd=folder,
     )
     async with Client(where, mode=mode, **options) as client:
         yield client

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import Field
 
-from domain.mandates.mandate import StatusName
+from domain.mandates.mandate import Mandate, Status, StatusName
 from domain.money import Usdc
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
@@ -37,6 +38,7 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
+from tools.model.toolsets import ToolsetName
 
 ME: Final = "me"
 NAME_WORDS: Final = "the owner's name for the agent"
@@ -155,6 +157,9 @@ class Me(ResponseModel):
     agents: list[AgentTold] | None
     policy: PolicyState | None
     mandates: list[MandateShort]
+    toolsets: list[ToolsetName] = Field(
+        description="MCP tools that fit these mandates: for X-Wallet-Toolsets or /mcp/x/{sets}"
+    )
 
 
 def own_agent(uow: UnitOfWork, caller: Caller, agent_id: str, *, lock: bool = False) -> Agent:
@@ -281,7 +286,18 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
         agents=agents,
         policy=state,
         mandates=short,
+        toolsets=_fitting_toolsets(mandates),
     )
+
+
+def _fitting_toolsets(mandates: Sequence[Mandate]) -> list[ToolsetName]:
+    """The sets for what these mandates allow; who has none that goes on may propose one."""
+    live = [m for m in mandates if m.status not in (Status.SETTLED, Status.CANCELLED)]
+    trades = any(each.kind == "venue" for m in live for each in m.allowed_targets)
+    fitting: list[ToolsetName] = ["core"]
+    if trades:
+        fitting.append("trading")
+    return fitting if live else [*fitting, "propose"]
 
 
 OPERATIONS: Final = (

@@ -90,12 +90,16 @@ def _tool_field(field: Schema) -> Schema:
         for k, v in brief.items()
         if k not in inside and k != "examples" and (k, v) != ("default", None)
     }
+    if "pattern" in raw and raw.get("maxLength", 0) <= SHORT:
+        # The pattern of a short text says its length already.
+        raw.pop("maxLength", None)
     if isinstance(kind, list) and "null" in kind:
         raw["type"] = next(k for k in kind if k != "null")
     return raw
 
 
 _INSIDE: Final = frozenset({"properties", "additionalProperties", "required"})
+SHORT: Final = 64
 # What a schema means unsaid, and the most that a JSON number can tell: no use to a model.
 _UNSAID: Final = (("additionalProperties", True), ("maximum", 2**53), ("default", ""))
 
@@ -123,17 +127,14 @@ def gives_schema(op: Operation) -> Schema:
 
 @cache
 def tool_output(op: Operation) -> Schema:
-    """The answer, or `refusal`: clients validate it on errors too. Nested values are left open, to
-    stay short.
+    """The answer, or `refusal`: clients validate it on errors too. Its fields stand in the OpenAPI
+    document, so that a list of tools stays short.
     """
-    fields = gives_schema(op).get("properties", {})
-    properties = {n: {k: p[k] for k in ("type",) if k in p} for n, p in fields.items()}
-    properties["refusal"] = {"type": "object"}
     about = f"openapi.json {op.response_model.__name__}"
     others = " ".join(untrusted_fields(op))
     if others:
         about += f"; others' words: {others}"
-    return {"type": "object", "description": about, "properties": properties}
+    return {"type": "object", "description": about}
 
 
 # How a description says whose words a field holds; the service's own are no reason for care.
@@ -211,8 +212,37 @@ def plain(sentence: str) -> str:
     return sentence.replace("{", "<").replace("}", ">")
 
 
-def catalogue() -> list[Schema]:
-    """Every refusal: what it means and who fixes it."""
+# Refusals of a route, whatever stands behind it.
+ROUTES: Final = frozenset({"not_found", "method_not_allowed", "door_off"})
+# Refusals of every operation.
+ALWAYS: Final = (
+    "invalid_request",
+    "secret_not_accepted",
+    "rate_limited",
+    "unauthenticated",
+    "storage_unavailable",
+    "internal",
+)
+
+
+def possible_refusals(op: Operation) -> list[str]:
+    """Codes an operation can answer with: its own and those of its door."""
+    codes = {*op.refusals, *ALWAYS}
+    if op.auth != "open":
+        codes.add("forbidden")
+    if op.route and op.route[0] != "GET":
+        codes.add("body_too_large")
+    if op.writes:
+        codes.add("outcome_unknown")
+    if op.idempotency is not None:
+        codes |= {"idempotency_key_reused", "idempotency_in_flight"}
+    return sorted(codes)
+
+
+def agents_refusals(operations: Sequence[Operation]) -> list[Schema]:
+    """Every refusal that an agent can meet: what it means and who fixes it."""
+    of_agents = [op for op in operations if op.on_mcp or op.auth in ("agent", "owner_or_agent")]
+    codes = {code for op in of_agents for code in possible_refusals(op)} | ROUTES
     return [
         {
             "error": k.code,
@@ -223,4 +253,5 @@ def catalogue() -> list[Schema]:
             "next": [n.as_json() for n in k.next],
         }
         for k in REFUSALS.values()
+        if k.code in codes
     ]

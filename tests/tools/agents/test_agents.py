@@ -113,6 +113,7 @@ async def test_an_agent_knows_who_it_is(world: World) -> None:
     assert told["owner"] == {"address": m.owner.address}
     assert told["policy"] == {"exists": True, "accepts_mandates": True}
     assert [x["public_id"] for x in told["mandates"]] == [m.id]
+    assert told["toolsets"] == ["core"]
     mine = await world.ok("agents_me", m.owner)
     assert [a["agent_id"] for a in mine["agents"]] == [m.agent.user_id]
     assert m.owner.user_id not in str(told) + str(mine)
