@@ -18,6 +18,7 @@ from storage.repositories.identities import Identities
 from storage.repositories.leases import LeaseRepository
 from storage.repositories.ledger import LedgerRepository
 from storage.repositories.mandates import MandateRepository
+from storage.repositories.mcp_places import McpPlaceRepository
 from storage.repositories.order_limits import (
     OrderCounterRepository,
     OwnLimitRepository,
@@ -72,6 +73,7 @@ class UnitOfWork:
     paper: PaperBookRepository
     webhooks: WebhookRepository
     stored: StoredBytesRepository
+    mcp: McpPlaceRepository
     venue_keeping: StopLineStateRepository
 
     def __init__(self, sql: Sql, cache: StateCache):

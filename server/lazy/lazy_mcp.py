@@ -76,7 +76,9 @@ class LazyMcpApp:
             await ended
             return
         self._server = server
-        async with server.session_manager.run(), anyio.create_task_group() as group:
+        from server.mcp_api.http_app import running
+
+        async with running(server), anyio.create_task_group() as group:
             group.start_soon(_watch_door, tools)
             self._app.set_result(app)
             await ended

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
 from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from sse_starlette.sse import AppStatus
 from starlette.applications import Starlette
@@ -16,6 +19,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.mcp_api.peer_sessions import PeerSessions
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.server import WalletServer
 from server.mcp_api.session_limits import (
@@ -25,6 +29,7 @@ from server.mcp_api.session_limits import (
     SessionGuard,
     replayed,
 )
+from server.mcp_api.shared_places import are_shared
 from tools.model.toolsets import HEADER
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
@@ -153,6 +158,11 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         session_idle_timeout=IDLE_S,
     )
     transport = SseServerTransport("/messages/", security_settings=checks)
+    if are_shared(server.deps):
+        server.guests = StreamableHTTPSessionManager(
+            server, json_response=True, stateless=True, security_settings=checks
+        )
+        server.peers = PeerSessions(server.deps, transport, server.guests, checks)
     AppStatus.should_exit = False
     return Starlette(
         routes=[
@@ -163,11 +173,24 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         middleware=[
             Middleware(_Open, server=server),
             Middleware(_ToolsetPath),
-            Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S),
+            Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S, peers=server.peers),
             Middleware(_Leaving),
         ],
-        lifespan=lambda app: server.session_manager.run(),
+        lifespan=lambda app: running(server),
     )
+
+
+@asynccontextmanager
+async def running(server: WalletServer) -> AsyncIterator[None]:
+    """The sessions of a server, and what it does for those of other processes."""
+    async with server.session_manager.run():
+        if server.guests is None or server.peers is None:
+            yield
+            return
+        async with server.guests.run(), anyio.create_task_group() as group:
+            group.start_soon(server.peers.run)
+            yield
+            group.cancel_scope.cancel()
 
 
 async def drain(server: WalletServer) -> None:

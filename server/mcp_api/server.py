@@ -32,7 +32,10 @@ from tools.model.toolsets import CORE, HEADER, is_listed, parse_toolsets
 from tools.sign_in import caller_of_credential
 
 if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.requests import Request
+
+    from server.mcp_api.peer_sessions import PeerSessions
 
 log = logging.getLogger("wallet.mcp")
 
@@ -57,6 +60,9 @@ class WalletServer(Server[object]):
 
     deps: Deps
     open_requests: int = 0
+    # Set by `server.mcp_api.http_app` where several processes serve.
+    guests: StreamableHTTPSessionManager | None = None
+    peers: PeerSessions | None = None
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -30,9 +31,27 @@ from tools.dispatch.run import refused_reply, unavailable
 from tools.model.operation import Deps, OperationResult
 from tools.model.serialization import encoded
 
+if TYPE_CHECKING:
+    from server.mcp_api.peer_sessions import PeerSessions
+
 SESSION: Final = "mcp-session-id"
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
+_STREAM_ID: Final = re.compile(rb"[?&]session_id=([0-9a-f]{32})")
+# What ends a place for which no request came.
+OWN_REQUEST: Final[Mapping[str, object]] = {
+    "type": "http",
+    "asgi": {"version": "3.0"},
+    "http_version": "1.1",
+    "scheme": "http",
+    "path": "/mcp",
+    "raw_path": b"/mcp",
+    "query_string": b"",
+    "root_path": "",
+    "headers": [(b"host", b"localhost")],
+    "client": None,
+    "server": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +85,13 @@ class SessionSlot:
     used: float
     open: int = 0
     session: str | None = None
+    place_hash: str | None = None
     listening: list[anyio.CancelScope] = field(default_factory=list)
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a call of it is answered, or a stream of it is open."""
+        return bool(self.open or self.listening)
 
     @contextmanager
     def listens(self) -> Iterator[None]:
@@ -157,7 +182,7 @@ class SessionSlots:
         """Drop what the transport has ended for resting so long."""
         at = self._now() - older_s
         for place in self:
-            if place.used < at and not place.open and not place.listening:
+            if place.used < at and not place.is_busy:
                 self.drop(place)
 
 
@@ -171,8 +196,12 @@ class SessionGuard:
         deps: Deps,
         idle_s: float,
         now: Callable[[], float] = time.monotonic,
+        peers: PeerSessions | None = None,
     ):
         self._app, self._deps, self._idle_s = app, deps, idle_s
+        self._peers = peers
+        if peers is not None:
+            peers.holder = self
         self.sessions = SessionSlots("sessions", STRANGERS_SESSIONS, now)
         self.streams = SessionSlots("streams", STRANGERS_STREAMS, now)
         self._by_id: dict[str, SessionSlot] = {}
@@ -223,27 +252,49 @@ class SessionGuard:
         modern = headers.get("mcp-protocol-version") in MODERN
         if path == "/mcp" and method == "POST" and session_id is None and not modern:
             await self._opening(scope, asker, receive, send)
-        elif (path == "/sse" and method == "GET") or (
-            path == "/mcp" and modern and headers.get("mcp-method") == LISTEN
-        ):
-            with self._stream(asker):
-                await self._app(scope, receive, send)
+        elif path == "/sse" and method == "GET":
+            await self._stream("sse", scope, asker, receive, send)
+        elif path == "/mcp" and modern and headers.get("mcp-method") == LISTEN:
+            await self._stream("listen", scope, asker, receive, send)
+        elif path.startswith("/messages") and self._peers is not None:
+            await self._peers.message(self._app, scope, receive, send)
         else:
             await self._run_in_session(scope, session_id, receive, send)
 
-    def _stream(self, asker: RequestPrincipal) -> AbstractContextManager[None]:
+    async def _stream(
+        self,
+        kind: Literal["sse", "listen"],
+        scope: Scope,
+        asker: RequestPrincipal,
+        receive: Receive,
+        send: _Blocks,
+    ) -> None:
         place, goes = self.streams.admit(*_holder(asker))
         if goes is not None:
             goes.end()
-        return self._occupy_slot(place)
-
-    @contextmanager
-    def _occupy_slot(self, place: SessionSlot) -> Iterator[None]:
         try:
+            if self._peers is not None:
+                await self._peers.add(place, kind, KEYED)
+                if kind == "sse":
+                    send.on_stream_id = partial(self._peers.opened_stream, place, scope)
             with place.listens():
-                yield
+                await self._app(scope, receive, send)
         finally:
             self.streams.drop(place)
+
+    def slots(self) -> Iterator[SessionSlot]:
+        """Every place of this process."""
+        yield from self.sessions
+        yield from self.streams
+
+    async def end_place(self, place_hash: str) -> None:
+        """End a session or stream that another process ended."""
+        for place in self.slots():
+            if place.place_hash == place_hash:
+                self.sessions.drop(place)
+                if place.session is not None:
+                    await self._end(OWN_REQUEST, place)
+                place.end()
 
     async def _opening(
         self, scope: Scope, asker: RequestPrincipal, receive: Receive, send: _Blocks
@@ -254,8 +305,12 @@ class SessionGuard:
             if goes is not None and goes.session is not None:
                 await self._end(scope, goes)
                 goes.end()
+            if self._peers is not None:
+                send.on_session_id = partial(self._peers.add, place, "session", KEYED)
             with self._answering(place):
                 await self._app(scope, receive, send)
+            if send.unwanted is not None:
+                await self._end(scope, replace(place, session=send.unwanted))
         finally:
             if send.session is None:
                 self.sessions.drop(place)
@@ -268,7 +323,7 @@ class SessionGuard:
         known = set(self.sessions)
         self._by_id = {n: p for n, p in self._by_id.items() if p in known}
 
-    async def _end(self, scope: Scope, place: SessionSlot) -> None:
+    async def _end(self, scope: Mapping[str, Any], place: SessionSlot) -> None:
         """End a session as its own client would: with DELETE, in the name of its key."""
         session = place.session or ""
         self._by_id.pop(session, None)
@@ -291,7 +346,10 @@ class SessionGuard:
     ) -> None:
         place = self._by_id.get(name or "")
         if place is None:
-            await self._app(scope, receive, send)
+            if self._peers is not None and name is not None and scope["path"] == "/mcp":
+                await self._peers.answer(name, scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
             return
         self.sessions.touch(place)
         try:
@@ -305,6 +363,8 @@ class SessionGuard:
             if send.status == 404 or (scope["method"] == "DELETE" and send.status < 400):
                 self.sessions.drop(place)
                 self._by_id.pop(name or "", None)
+                if self._peers is not None and place.place_hash is not None:
+                    await self._peers.end(place.place_hash)
 
     @contextmanager
     def _answering(self, place: SessionSlot) -> Iterator[None]:
@@ -382,12 +442,20 @@ class _Blocks:
         self._send, self._deps, self._role = send, deps, role
         self.status = 0
         self.session: str | None = None
+        # What has to be done before the client learns the id of its session, or of its stream.
+        self.on_session_id: Callable[[str], Awaitable[None]] | None = None
+        self.on_stream_id: Callable[[str], Awaitable[None]] | None = None
+        self.unwanted: str | None = None
         self._block: OperationResult | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = Headers(raw=message.get("headers", []))
             self.status, self.session = message["status"], headers.get(SESSION)
+            if self.session is not None and self.on_session_id is not None:
+                await self._note(self.session)
+                if self._block is not None:
+                    return
             plain = not headers.get("content-type", "").startswith(("application/json", "text/ev"))
             if self.status in _TEXTS and plain:
                 now = self._deps.clock.now()
@@ -397,10 +465,28 @@ class _Blocks:
                 status = result.status if self.status == 503 else self.status
                 self._block = OperationResult(status, result.body, {**result.headers, **allow})
                 return
+        elif self.on_stream_id is not None:
+            announced = _STREAM_ID.search(message.get("body", b""))
+            if announced is not None:
+                note, self.on_stream_id = self.on_stream_id, None
+                await note(announced[1].decode())
         if self._block is None:
             await self._send(message)
         elif not message.get("more_body", False):
             await _answer(self._block, self._send)
+
+    async def _note(self, session: str) -> None:
+        """Note a new session where other processes see it; without that it is not given out."""
+        assert self.on_session_id is not None  # noqa: S101 - the caller looked
+        try:
+            await self.on_session_id(session)
+        except Refused as refused:
+            reply = refused_reply(refused, self._deps.clock.now(), self._role)
+        except Unavailable as error:
+            reply = refused_reply(unavailable(error), self._deps.clock.now(), self._role)
+        else:
+            return
+        self.session, self.unwanted, self._block = None, session, reply
 
 
 async def _answer(reply: OperationResult, send: Send) -> None:

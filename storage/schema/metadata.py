@@ -318,6 +318,23 @@ Table(
     need("kind", Text), need("key", Text), need("holder", Text), need("until_at", BIG),
     PrimaryKeyConstraint("kind", "key"),
 )  # fmt: skip
+# MCP sessions and streams, where several processes serve: a process that does not know a session
+# reads it here. An address, key or owner has so many places in all of them (domain.shares).
+Table(
+    "mcp_places", metadata,
+    Column("place_hash", Text, primary_key=True), need("kind", Text), need("process", Text), may("credential", Text),
+    may("owner", Text), need("used_at", BIG), may("ended_at", BIG),
+    Index("mcp_places_owner", "owner", "kind", **where("owner IS NOT NULL")),
+    Index("mcp_places_ended", "process", **where("ended_at IS NOT NULL")),
+    Index("mcp_places_used", "used_at"),
+)  # fmt: skip
+# A message for a stream that another process holds: sealed, a minute at the most.
+Table(
+    "mcp_inbox", metadata,
+    need("place_hash", Text), need("n", BIG), need("process", Text), need("body", Text), need("created_at", BIG),
+    PrimaryKeyConstraint("place_hash", "n"),
+    Index("mcp_inbox_process", "process"), Index("mcp_inbox_age", "created_at"),
+)  # fmt: skip
 
 # -- trading
 

@@ -28,11 +28,13 @@ class SealBroken(Exception):
 class KeyRing:
     """The keys of `WALLET_STATE_KEYS`: the first one seals, each of them opens.
 
-    Shapes: `keys` are secrets of 32 bytes or more, the newest first.
+    Shapes: `keys` are secrets of 32 bytes or more, the newest first. `shared` says that they came
+    from the setting, by which an operator says that several processes serve.
     Errors: ValueError, without the keys in its text.
     """
 
     keys: tuple[bytes, ...] = field(repr=False)
+    shared: bool = True
     _ciphers: dict[bytes, AESGCM] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,4 +113,4 @@ def key_ring(text: str) -> KeyRing:
 
 def ephemeral_ring() -> KeyRing:
     """A ring of one key that this process alone has: what it sealed ends with it."""
-    return KeyRing((os.urandom(LEAST_KEY_BYTES),))
+    return KeyRing((os.urandom(LEAST_KEY_BYTES),), shared=False)

@@ -1,0 +1,228 @@
+"""Two processes on one database: each answers the sessions of the other, and hands its streams their messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import pytest
+from aiohttp import ClientResponse, ClientSession
+
+from server.mcp_api import session_limits
+from server.mcp_api.session_limits import SlotLimits
+from tests.surfaces.small import (
+    ACCEPT,
+    ALICE,
+    BOB,
+    HELLO,
+    JSON,
+    READY,
+    Small,
+    by_key,
+    small,
+)
+from tests.waiting import STUCK_S
+from tools.model.sealing import key_ring
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pg]
+RING = key_ring("k" * 32)
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+@asynccontextmanager
+async def two(url: str) -> AsyncIterator[tuple[Small, Small]]:
+    async with (
+        small(url, sealing=RING) as a,
+        small(url, sealing=RING, again=True) as b,
+    ):
+        yield a, b
+
+
+async def opened(s: Small, who: str | None) -> str:
+    reply = await s.post("/mcp", who, json=HELLO, headers=ACCEPT)
+    assert reply.status == 200, reply.text
+    return reply.headers["Mcp-Session-Id"]
+
+
+async def asked(s: Small, method: str, session: str, who: str | None) -> int:
+    headers = ACCEPT | {"Mcp-Session-Id": session, "Mcp-Protocol-Version": "2025-11-25"}
+    sent = {"json": LIST} if method == "POST" else {}
+    return (await s.ask(method, "/mcp", who, headers=headers, **sent)).status
+
+
+async def until_it_is(status: int, s: Small, session: str, who: str | None) -> None:
+    with anyio.fail_after(STUCK_S):
+        while await asked(s, "POST", session, who) != status:
+            await anyio.sleep(0.1)
+
+
+@pytest.mark.parametrize("who", [ALICE, None])
+async def test_a_session_is_answered_by_the_process_that_did_not_give_it(
+    pg_url: str, who: str | None
+) -> None:
+    async with two(pg_url) as (a, b):
+        session = await opened(a, who)
+        for process in (a, b, a, b):
+            assert await asked(process, "POST", session, who) == 200
+        assert await asked(b, "GET", session, who) == 405
+        assert await asked(b, "POST", "0" * 32, who) == 404
+        for other in {ALICE, BOB, None} - {who}:
+            assert await asked(b, "POST", session, other) == 404
+            assert await asked(b, "DELETE", session, other) == 404
+            assert await asked(a, "POST", session, other) == 404
+        assert await asked(b, "POST", session, who) == 200
+
+
+@pytest.mark.parametrize("ending", ["home", "elsewhere"])
+async def test_a_session_that_ended_has_ended_everywhere(pg_url: str, ending: str) -> None:
+    async with two(pg_url) as (a, b):
+        session = await opened(a, ALICE)
+        assert await asked(b, "POST", session, ALICE) == 200
+        assert await asked(a if ending == "home" else b, "DELETE", session, ALICE) == 200
+        for process in (a, b):
+            await until_it_is(404, process, session, ALICE)
+        with anyio.fail_after(STUCK_S):
+            while await a.store.read(lambda uow: uow.sql.rows("SELECT * FROM mcp_places")):
+                await anyio.sleep(0.1)
+
+
+async def test_a_session_outlives_the_process_that_gave_it(pg_url: str) -> None:
+    async with small(pg_url, sealing=RING) as a:
+        session = await opened(a, ALICE)
+    async with small(pg_url, sealing=RING, again=True) as b:
+        assert await asked(b, "POST", session, ALICE) == 200
+
+
+async def test_without_a_common_ring_a_process_knows_its_own_sessions_alone(
+    pg_url: str,
+) -> None:
+    async with small(pg_url) as a, small(pg_url, again=True) as b:
+        session = await opened(a, ALICE)
+        assert await asked(a, "POST", session, ALICE) == 200
+        assert await asked(b, "POST", session, ALICE) == 404
+        assert not await a.store.read(lambda uow: uow.sql.rows("SELECT * FROM mcp_places"))
+
+
+# -- SSE
+
+
+async def next_data(stream: ClientResponse) -> str:
+    with anyio.fail_after(STUCK_S):
+        while True:
+            line = (await stream.content.readline()).decode()
+            if line.startswith("data: "):
+                return line.removeprefix("data: ").strip()
+
+
+@asynccontextmanager
+async def listening(s: Small, who: str | None) -> AsyncIterator[tuple[ClientResponse, str]]:
+    async with AsyncExitStack() as stack:
+        http = await stack.enter_async_context(ClientSession())
+        stream = await stack.enter_async_context(http.get(s.base + "/sse", headers=by_key(who)))
+        assert stream.status == 200
+        yield stream, await next_data(stream)
+
+
+@pytest.mark.parametrize("who", [ALICE, None])
+async def test_a_message_reaches_the_stream_whichever_process_takes_it(
+    pg_url: str, who: str | None
+) -> None:
+    async with two(pg_url) as (a, b), listening(a, who) as (stream, path):
+        for n, (process, message) in enumerate(
+            [(b, HELLO), (b, READY), (a, LIST), (b, LIST), (a, LIST)]
+        ):
+            reply = await process.post(path, who, json=message, headers=JSON)
+            assert (reply.status, reply.text) == (202, "Accepted"), n
+            if "id" in message:
+                assert f'"id":{message["id"]}' in await next_data(stream)
+        call = {
+            "jsonrpc": "2.0",
+            "id": 7,
+            "method": "tools/call",
+            "params": {"name": "who_am_i", "arguments": {}},
+        }
+        assert (await b.post(path, who, json=call, headers=JSON)).status == 202
+        told = await next_data(stream)
+        assert ("u_alice" in told) is (who is not None)
+        assert not await a.store.read(lambda uow: uow.sql.rows("SELECT * FROM mcp_inbox"))
+
+
+async def test_a_header_of_a_message_is_that_of_its_call(pg_url: str) -> None:
+    async with two(pg_url) as (a, b), listening(a, ALICE) as (stream, path):
+        for message in (HELLO, READY):
+            assert (await b.post(path, ALICE, json=message, headers=JSON)).status == 202
+        await next_data(stream)
+        keep = {
+            "name": "mandate_keep",
+            "arguments": {"name": "n", "more": {}, "idempotency_key": "k"},
+        }
+        call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": keep}
+        await b.post(path, ALICE, json=call, headers=JSON | {"X-Wallet-Readonly": "1"})
+        assert "forbidden" in await next_data(stream)
+        await b.post(path, ALICE, json=call, headers=JSON)
+        assert "u_alice" in await next_data(stream)
+
+
+async def test_a_message_of_another_key_or_for_no_stream_is_refused(pg_url: str) -> None:
+    async with two(pg_url) as (a, b), listening(a, ALICE) as (_, path):
+        for who in (BOB, None):
+            assert (await b.post(path, who, json=LIST, headers=JSON)).status == 404
+        none = re.sub("=.*", "=" + "0" * 32, path)
+        assert (await b.post(none, ALICE, json=LIST, headers=JSON)).status == 404
+        assert (await b.post(path, ALICE, json={"x": 1}, headers=JSON)).status == 400
+        assert not await a.store.read(lambda uow: uow.sql.rows("SELECT * FROM mcp_inbox"))
+
+
+async def test_what_waits_for_a_stream_is_sealed_and_bounded(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.mcp_api.peer_sessions.POLL_S", 3_600)
+    monkeypatch.setattr("storage.repositories.mcp_places.MOST_WAITING", 3)
+    async with two(pg_url) as (a, b), listening(a, ALICE) as (stream, path):
+        for status in (202, 202, 202, 429):
+            assert (await b.post(path, ALICE, json=HELLO, headers=JSON)).status == status
+        rows = await a.store.read(lambda uow: uow.sql.rows("SELECT body FROM mcp_inbox"))
+        assert len(rows) == 3
+        assert not any("initialize" in row["body"] for row in rows)
+        # The next one that comes to the process of the stream takes them along, before itself.
+        assert (await a.post(path, ALICE, json=LIST, headers=JSON)).status == 202
+        assert '"id":1' in await next_data(stream)
+
+
+# -- places
+
+
+async def test_an_owner_has_so_many_places_in_all_processes(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = SlotLimits(one=3, all=50, rest_s=10_000, listening_s=10_000)
+    monkeypatch.setattr(session_limits, "KEYED", limits)
+    async with two(pg_url) as (a, b):
+        first = await opened(a, ALICE)
+        for process in (b, a):
+            await opened(process, ALICE)
+        full = await b.post("/mcp", ALICE, json=HELLO, headers=ACCEPT)
+        assert full.told == (429, "rate_limited")
+        assert full.body["retry_at"]
+        # Another key of the same owner has a share of them, and the oldest goes, wherever it is.
+        second = await opened(b, BOB)
+        for process in (a, b):
+            await until_it_is(404, process, first, ALICE)
+            assert await asked(process, "POST", second, BOB) == 200
+
+
+async def test_streams_of_an_owner_are_counted_in_all_processes(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = SlotLimits(one=2, all=50, rest_s=10_000, listening_s=10_000)
+    monkeypatch.setattr(session_limits, "KEYED", limits)
+    async with two(pg_url) as (a, b), AsyncExitStack() as stack:
+        for process in (a, b):
+            await stack.enter_async_context(listening(process, ALICE))
+        assert (await b.get("/sse", ALICE)).status == 429
+        await stack.aclose()
+        with anyio.fail_after(STUCK_S):
+            while (await a.post("/mcp", ALICE, json=HELLO, headers=ACCEPT)).status != 200:
+                await anyio.sleep(0.1)
