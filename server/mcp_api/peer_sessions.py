@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs
 
 import anyio
@@ -23,8 +23,7 @@ from domain.refusals import Refused, invalid, refusal
 from http_shim.identity import identify
 from http_shim.principal import STATE, RequestPrincipal
 from server.mcp_api.principal import asker_in
-from server.mcp_api.session_limits import SessionSlot, SlotLimits
-from server.mcp_api.shared_places import Holder, SharedPlaces
+from server.mcp_api.shared_places import Holder, PlaceLimits, SharedPlaces, Slot
 from storage.errors import Unavailable
 from storage.repositories.mcp_places import McpPlace, PlaceKind
 from tools.context.credentials import hashed
@@ -49,9 +48,9 @@ class OpenStream:
 
 
 class PeerSessions:
-    """What several processes do for each other. A session of the older era that another one gave is
-    answered without its state, since each call names its own key; a message for a stream goes
-    through the database to the process that holds it.
+    """The work of several processes for each other. A session of the older era that another one
+    gave is answered without its state, since each call names its own key; a message for a stream
+    goes through the database to the process that holds it.
     """
 
     holder: Holder | None = None  # the guard, once the first request has come
@@ -70,12 +69,12 @@ class PeerSessions:
         self.end = self._places.end
 
     async def add(
-        self, slot: SessionSlot, kind: PlaceKind, limits: SlotLimits, place_id: str | None = None
+        self, slot: Slot, kind: PlaceKind, limits: PlaceLimits, place_id: str | None = None
     ) -> None:
         """Note a new place of this process. Errors: `rate_limited`, `Unavailable`."""
-        await self._places.add(slot, kind, limits.one, limits.rest_s, place_id)
+        await self._places.add(slot, kind, limits, place_id)
 
-    async def opened_stream(self, slot: SessionSlot, scope: Scope, session_id: str) -> None:
+    async def opened_stream(self, slot: Slot, scope: Scope, session_id: str) -> None:
         """An SSE stream is about to tell its client where to send messages."""
         await self._places.rename(slot, session_id)
         self._streams[slot.place_hash or ""] = OpenStream(session_id, scope)
@@ -105,8 +104,9 @@ class PeerSessions:
 
         Errors: `not_found`, `invalid_request`, `rate_limited`, `Unavailable`.
         """
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("session_id", [""])[0]
-        name = hashed(given)
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        session_id = query.get("session_id", [""])[0]
+        name = hashed(session_id)
         if name in self._streams or scope["method"] != "POST":
             # What was sent before this one, through another process, comes before it.
             await self._deliver_waiting(name)
@@ -114,7 +114,7 @@ class PeerSessions:
             return
         if await self._is_foreign_site(scope, receive, send):
             return
-        place = await self._places.find(given, "sse", _credential(scope))
+        place = await self._places.find(session_id, "sse", _credential(scope))
         if place is None:
             raise Refused(refusal("not_found", what="session"))
         await self._send(place, scope, await _body(receive))
@@ -227,7 +227,7 @@ async def _body(receive: Receive) -> bytes:
     return bytes(message.get("body", b""))
 
 
-def _message_scope(stream: OpenStream, carried: Mapping[str, str]) -> dict[str, Any]:
+def _message_scope(stream: OpenStream, carried: Mapping[str, str]) -> Scope:
     """The request of a message: the headers that opened the stream, and those of the message."""
     own = [(b"content-type", b"application/json")]
     own += [(n.encode("latin-1"), v.encode("latin-1")) for n, v in carried.items()]

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -39,7 +39,7 @@ MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
 _STREAM_ID: Final = re.compile(rb"[?&]session_id=([0-9a-f]{32})")
 # What ends a place for which no request came.
-OWN_REQUEST: Final[Mapping[str, object]] = {
+OWN_REQUEST: Final[Scope] = {
     "type": "http",
     "asgi": {"version": "3.0"},
     "http_version": "1.1",
@@ -323,7 +323,7 @@ class SessionGuard:
         known = set(self.sessions)
         self._by_id = {n: p for n, p in self._by_id.items() if p in known}
 
-    async def _end(self, scope: Mapping[str, Any], place: SessionSlot) -> None:
+    async def _end(self, scope: Scope, place: SessionSlot) -> None:
         """End a session as its own client would: with DELETE, in the name of its key."""
         session = place.session or ""
         self._by_id.pop(session, None)

@@ -40,6 +40,20 @@ class Slot(Protocol):
         ...
 
 
+class PlaceLimits(Protocol):
+    """So many places for one owner, and after how many seconds one that rests may be given away."""
+
+    @property
+    def one(self) -> int:
+        """Places."""
+        ...
+
+    @property
+    def rest_s(self) -> float:
+        """Seconds."""
+        ...
+
+
 class Holder(Protocol):
     """The guard that holds this process's places."""
 
@@ -68,7 +82,7 @@ class SharedPlaces:
         self._used: set[str] = set()
 
     async def add(
-        self, slot: Slot, kind: PlaceKind, limit: int, rest_s: float, place_id: str | None = None
+        self, slot: Slot, kind: PlaceKind, limits: PlaceLimits, place_id: str | None = None
     ) -> None:
         """Note a new place before its client can use it; without an id it is renamed later.
 
@@ -82,8 +96,8 @@ class SharedPlaces:
             owner=slot.owner if slot.keyed else None,
             used_at=self._deps.clock.now(),
         )
-        rest = timedelta(seconds=rest_s)
-        await self._deps.store.write(lambda uow: uow.mcp.add(place, limit=limit, rest=rest))
+        one, rest = limits.one, timedelta(seconds=limits.rest_s)
+        await self._deps.store.write(lambda uow: uow.mcp.add(place, limit=one, rest=rest))
         slot.place_hash = place.place_hash
         self._mine[place.place_hash] = slot, kind
 

@@ -111,8 +111,8 @@ class McpPlaceRepository(Repository):
         )
         if oldest is None:
             why = "As many sessions or streams of yours are open as there can be."
-            after = 1 + (rows[0]["used_at"] - last) // 1_000_000
-            raise Refused(refusal("rate_limited", why=why, detail={"retry_after_s": after}))
+            rested = moment(rows[0]["used_at"]) + rest
+            raise Refused(refusal("rate_limited", why=why, retry_at=rested))
         self.end(oldest["place_hash"], place.used_at)
 
     def live(self, place_hash: str, now: datetime) -> McpPlace | None:
@@ -164,7 +164,8 @@ class McpPlaceRepository(Repository):
         row = first(self._sql, text, place=place.place_hash) or {"n": 0, "last": None}
         if row["n"] >= MOST_WAITING:
             why = "Too many messages wait for this stream."
-            raise Refused(refusal("rate_limited", why=why, detail={"retry_after_s": 1}))
+            soon = now + timedelta(seconds=1)
+            raise Refused(refusal("rate_limited", why=why, retry_at=soon))
         self._sql.run(
             _PUT,
             place_hash=place.place_hash,

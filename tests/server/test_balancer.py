@@ -1,0 +1,137 @@
+"""The official clients through a round-robin balancer before two processes on PostgreSQL: every call is answered."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from storage.repositories.identities import Agent
+from storage.store import open_store
+from storage.unit_of_work import UnitOfWork
+from tests.balancer import Balancer, balancing
+from tests.databases import PATIENT
+from tests.ports import free_port
+from tests.surfaces.small import ALICE, WAYS, by_key, connected
+from tests.waiting import PATIENTLY, STUCK_S, Heard
+from tests.world import START
+from tools.context.credentials import hashed
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.pg]
+ROOT: Final = Path(__file__).parents[2]
+CALLS: Final = 500
+
+
+@dataclass
+class Pair:
+    """Two processes on their ports, behind the balancer."""
+
+    url: str
+    ports: list[int]
+    balancer: Balancer
+    running: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
+
+    async def start(self, port: int) -> None:
+        env = PATIENTLY | {
+            "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": self.url, "WALLET_DOOR": "on",
+            "WALLET_LOG_LEVEL": "WARNING", "WALLET_STATE_KEYS": "k" * 32, "WALLET_BASE_URL": self.balancer.base,
+        }  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "server", "serve", "--no-keeper", "--port", str(port)],
+            env=env, cwd=ROOT, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.running[port] = process
+        await anyio.to_thread.run_sync(Heard(process).until, "serving on")
+
+    async def stop(self, port: int) -> None:
+        process = self.running.pop(port)
+        process.terminate()
+        await anyio.to_thread.run_sync(process.wait, STUCK_S)
+
+
+async def person(url: str) -> None:
+    def add(uow: UnitOfWork) -> None:
+        owner = uow.identities.person("0x" + "11" * 20, new_id="u_owner", now=START)
+        uow.identities.add_agent(Agent("u_alice", owner.user_id, "alice", None, START))
+        uow.identities.add_key("k_alice", "u_alice", hashed(ALICE), START)
+
+    store = await open_store(url, PATIENT)
+    try:
+        await store.write(add)
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def pair(url: str) -> AsyncIterator[Pair]:
+    await person(url)
+    ports = [free_port(), free_port()]
+    async with balancing(ports) as balancer:
+        two = Pair(url, ports, balancer)
+        try:
+            async with anyio.create_task_group() as group:
+                for port in ports:
+                    group.start_soon(two.start, port)
+            yield two
+        finally:
+            for port in list(two.running):
+                await two.stop(port)
+
+
+@dataclass
+class Tally:
+    """Answers, and errors by what they say."""
+
+    answered: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+async def call(client: Any) -> None:
+    result = await client.call_tool("agents_me", {})
+    assert not result.is_error, result
+    assert result.structured_content["agent_id"] == "u_alice"
+
+
+async def calls(two: Pair, way: str, tally: Tally, times: int) -> None:
+    """So many calls by one client, which connects anew where its connection broke."""
+    done = 0
+    while done < times:
+        try:
+            async with connected(way, two.balancer.base, by_key(ALICE)) as client:
+                while done < times:
+                    with anyio.fail_after(STUCK_S):
+                        await call(client)
+                    done += 1
+                    tally.answered += 1
+        except AssertionError:
+            raise
+        except Exception as error:
+            tally.errors[_cause(error)] += 1
+            assert sum(tally.errors.values()) < 50, tally
+            await anyio.sleep(0.1)
+
+
+def _cause(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_every_call_through_the_balancer_is_answered(pg_url: str, way: str) -> None:
+    tally = Tally()
+    async with pair(pg_url) as two, anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(calls, two, way, tally, CALLS // 5)
+    assert (tally.answered, tally.errors) == (CALLS, Counter())
+    shares = [two.balancer.sent[port] for port in two.ports]
+    assert min(shares) > 0.4 * sum(shares)
