@@ -25,6 +25,7 @@ COOKIE_S: Final = 604_800
 FORM_MAX: Final = 64 * 1024
 FORM_S: Final = 20
 FIELDS_MAX: Final = 300
+NEXT_MAX: Final = 1_100  # a request of an app to connect is the longest address
 HOME: Final = "/app"
 AGAIN: Final = "again"
 NOT_FROM_HERE: Final = "this form was not sent from this site"
@@ -170,6 +171,6 @@ def next_of(path: str) -> str:
     """
     inside = path == HOME or path.startswith((HOME + "/", HOME + "?"))
     odd = "//" in path or "\\" in path or not path.isascii() or not path.isprintable()
-    if not inside or odd or len(path) > 500:
+    if not inside or odd or len(path) > NEXT_MAX:
         return HOME
     return str(URL(path).without_query_params(AGAIN)) if AGAIN in path else path

@@ -164,7 +164,8 @@ def is_probe(request: web.Request) -> bool:
 
 
 def _is_mcp(path: str) -> bool:
-    return path in ("/mcp", "/sse") or path.startswith(("/mcp/x/", "/messages/"))
+    known = ("/mcp", "/mcp/connect", "/sse")
+    return path in known or path.startswith(("/mcp/x/", "/messages/"))
 
 
 def _is_short(request: web.Request) -> bool:

@@ -16,7 +16,7 @@ from aiohttp import web
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from domain.settings import Config
-from http_shim import service_routes
+from http_shim import oauth_routes, service_routes
 from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise, is_probe
 from http_shim.admission import expected as _expected
 from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge, read_body
@@ -72,6 +72,9 @@ MCP_ROUTES: Final = {
     "mcp-listen-sets": ("GET", "/mcp/x/{sets}"),
     "mcp-call-sets": ("POST", "/mcp/x/{sets}"),
     "mcp-end-sets": ("DELETE", "/mcp/x/{sets}"),
+    "mcp-listen-apps": ("GET", oauth_routes.CONNECT),
+    "mcp-call-apps": ("POST", oauth_routes.CONNECT),
+    "mcp-end-apps": ("DELETE", oauth_routes.CONNECT),
     "mcp-sse": ("GET", "/sse"),
     "mcp-messages": ("POST", "/messages/{tail:.*}"),
 }
@@ -115,7 +118,9 @@ def build(
             way = _relayed(each, way, cache) if op.is_relay else way
             method, path = each.route or ("", "")
             add_route(method, path, way, name=op.name, expect_handler=_expected)
-    app.add_routes([*_door(operations), *service_routes.routes(operations), *screens])
+    app.add_routes(
+        [*_door(operations), *service_routes.routes(operations), *oauth_routes.routes(), *screens]
+    )
     if mcp is not None:
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)

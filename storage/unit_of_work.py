@@ -12,6 +12,7 @@ from storage.repositories.buffered_writes import BufferedWrites
 from storage.repositories.builder_fees import BuilderFeeRepository
 from storage.repositories.chain_index import ChainIndexRepository
 from storage.repositories.deposit_addresses import DepositAddressRepository
+from storage.repositories.grants import GrantRepository
 from storage.repositories.hall import HallRepository
 from storage.repositories.idempotency import IdempotencyRepository
 from storage.repositories.identities import Identities
@@ -49,6 +50,7 @@ class UnitOfWork:
     mandates: MandateRepository
     ledger: LedgerRepository
     identities: Identities
+    grants: GrantRepository
     approvals: ApprovalRepository
     reservations: ReservationRepository
     idempotency: IdempotencyRepository

@@ -16,6 +16,7 @@ from tools.agents import (
     activity_feed,
     auction_ledger,
     balances,
+    connections,
     offers,
     policy,
     registry,
@@ -45,6 +46,7 @@ from tools.trading.paper import books as paper_books
 OPERATIONS: Final[tuple[Operation, ...]] = (
     *sign_in.OPERATIONS,
     *registry.OPERATIONS,
+    *connections.OPERATIONS,
     *policy.OPERATIONS,
     *balances.OPERATIONS,
     *offers.OPERATIONS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,7 +18,14 @@ from storage.errors import Unavailable
 from storage.prefetch.read_set import ReadSet
 from storage.repositories.people import SignInChallenge
 from storage.unit_of_work import UnitOfWork
-from tools.context.credentials import Header, hashed, prolonged, resolve, slide
+from tools.context.credentials import (
+    Header,
+    hashed,
+    is_use_to_note,
+    prolonged,
+    resolve,
+    slide,
+)
 from tools.model.fields import Address, Nothing, Signature
 from tools.model.operation import (
     Caller,
@@ -191,27 +199,34 @@ def end_session(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Done:
 async def caller_of_credential(
     deps: Deps, header: Header, credential: str, *, on_mcp: bool = False
 ) -> Caller:
-    """The caller behind a credential; a session that is half over is prolonged."""
+    """The caller behind a credential; a session that is half over is prolonged, and the use of a
+    grant noted once an hour.
+    """
     if not credential or len(credential) > LONGEST:
         raise Refused(refusal("unauthenticated", needs="a credential of ours"))
     now = deps.clock.now()
 
-    def read(uow: UnitOfWork) -> tuple[Caller | None, bool]:
-        caller, live = resolve(uow, header, credential, now, on_mcp=on_mcp)
-        return caller, live is not None and prolonged(live, now, deps.config) is not None
-
     store = await deps.store.prefetch(ReadSet(now=now, credential=hashed(credential)))
-    caller, moves = await store.read(read)
+    caller, live = await store.read(
+        lambda uow: resolve(uow, header, credential, now, on_mcp=on_mcp)
+    )
     if caller is None:
         raise Refused(refusal("unauthenticated", needs="a credential that is known and in date"))
     deps.credential_cache.keep(caller)
-    if moves:
-        # Who only reads is not sent away while nothing can be written: the next call prolongs it.
-        with suppress(Unavailable):
-            await deps.store.write(
-                lambda uow: slide(uow, caller.credential or "", now, deps.config)
-            )
+    access = caller.access
+    if access is not None and is_use_to_note(access, now):
+        await _note(deps, lambda uow: uow.grants.touch(access.grant_id, now))
+    if live is not None and prolonged(live, now, deps.config) is not None:
+        await _note(deps, lambda uow: slide(uow, caller.credential or "", now, deps.config))
     return caller
+
+
+async def _note(deps: Deps, work: Callable[[UnitOfWork], None]) -> None:
+    """Write a use of a credential down. Who only reads is not sent away while nothing can be
+    written: the next call does it.
+    """
+    with suppress(Unavailable):
+        await deps.store.write(work)
 
 
 OPERATIONS: Final = (

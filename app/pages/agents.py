@@ -11,6 +11,7 @@ from aiohttp import web
 from app.components import refusal as refusals
 from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
 from app.replies import Json, Record
+from app.words.grants import ENDED, HAPPENED, SHORT
 from app.words.policy import FIELDS
 from app.words.status import Pill
 from app.words.steps import SOURCES, TITLES
@@ -85,6 +86,7 @@ async def show_agent(
     policy = await visit.run("agent_policy", agent_id=agent_id)
     balances = await visit.run("agent_balances", agent_id=agent_id)
     offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
+    grants = await visit.run("owner_agent_grants", agent_id=agent_id)
     stored = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
     values: Mapping[str, str] = visit.form if refused else stored
     view = Record(
@@ -96,6 +98,7 @@ async def show_agent(
         texts=_settings(JSON_FIELDS, values),
         balances=balances["balances"],
         offers=offers["items"],
+        apps=tuple(map(_app, grants["items"])),
         feed=tuple(map(_feed_entry, feed["items"])),
         older=feed["next_cursor"],
         new=made and _new_key(visit, agent_id, made, agent["name"]),
@@ -131,7 +134,18 @@ def _settings(names: Iterable[str], values: Mapping[str, str]) -> tuple[Record, 
     )
 
 
+def _app(grant: Json) -> Record:
+    """A connected app, or one that was."""
+    may = ", ".join(SHORT[scope] for scope in grant["scopes"])
+    return Record(grant, may=may, ended=grant["ended_by"] and ENDED[grant["ended_by"]])
+
+
 def _feed_entry(item: Json) -> Record:
+    if item["type"] == "app":
+        who = item["client_host"] or item["client_name"] or item["redirect_host"]
+        return Record(
+            at=item["at"], title=HAPPENED[item["happened"]], text=who, amount=None, href=None
+        )
     if item["type"] == "balance":
         text = _("{asset} on chain {chain}: {state}, {cause}").format(
             asset=item["asset"],
@@ -166,6 +180,13 @@ async def revoke_key(visit: PageRequest) -> web.Response:
     agent_id = visit.path_part("agent")
     await visit.run("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.path_part("key"))
     return visit.go(f"/app/agents/{agent_id}#keys")
+
+
+async def disconnect(visit: PageRequest) -> web.Response:
+    """End an app's access at once."""
+    agent_id, grant_id = visit.path_part("agent"), visit.path_part("grant")
+    await visit.run("owner_agent_grant_end", agent_id=agent_id, grant_id=grant_id)
+    return visit.go(f"/app/agents/{agent_id}#apps")
 
 
 async def write_policy(visit: PageRequest) -> web.Response:
@@ -207,5 +228,6 @@ PAGES: Final = (
     PageRoute("GET", "/app/agents/{agent}", show_agent),
     PageRoute("POST", "/app/agents/{agent}/keys", add_key),
     PageRoute("POST", "/app/agents/{agent}/keys/{key}/revoke", revoke_key),
+    PageRoute("POST", "/app/agents/{agent}/apps/{grant}/disconnect", disconnect),
     PageRoute("POST", "/app/agents/{agent}/policy", write_policy, refused=show_agent),
 )

@@ -20,6 +20,11 @@ _SIGN_IN = NextStep("Sign in with a wallet", None, "POST /wallet/auth/challenge"
 _SEND_KEY = NextStep(
     "Send the agent key in X-Service-User-Key, or set WALLET_SERVICE_USER_KEY on stdio"
 )
+_CONNECT_AGAIN = NextStep(
+    "Connect again with the scopes of the WWW-Authenticate header; the owner is asked for them",
+    None,
+    "GET /.well-known/oauth-authorization-server",
+)
 _ROLES = NextStep("Read which role each route takes", None, "GET /openapi.json")
 
 KINDS: Final = (
@@ -51,6 +56,9 @@ KINDS: Final = (
         "This operation needs {needs}."
     ),
     kind("forbidden", 403, "agent", _ROLES).says("Your role may not do this: {why}."),
+    kind("insufficient_scope", 403, "owner", _CONNECT_AGAIN).says(
+        "The owner let this app connect without {scope}, which this operation needs."
+    ),
     kind(
         "door_off",
         404,

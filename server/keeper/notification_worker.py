@@ -21,7 +21,7 @@ from anyio.abc import TaskGroup
 
 from domain.ledger.events.event import Event
 from domain.reads.notices import may_tell
-from server.keeper.webhook_client import AT_ONCE, PostResult, WebhookClient
+from server.outbound import AT_ONCE, OutboundClient, PostResult
 from storage.feed.ledger_feed import FeedEntry, LedgerFeed, UnknownCursor
 from storage.repositories.event_row import event_of
 from storage.repositories.webhooks import Delivery, DeliveryAttempt, Webhook
@@ -55,7 +55,7 @@ def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetim
 class NotificationWorker:
     """The two halves, each running until cancelled."""
 
-    def __init__(self, deps: Deps, tail: LedgerFeed, outbound: WebhookClient, holder: str):
+    def __init__(self, deps: Deps, tail: LedgerFeed, outbound: OutboundClient, holder: str):
         self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
         self._sending = 0
         self.counted = Counter[str]({"delivered": 0, "failed": 0, "dead": 0})

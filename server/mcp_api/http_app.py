@@ -19,6 +19,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from server.mcp_api.connect_door import ConnectDoor
 from server.mcp_api.peer_sessions import PeerSessions
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.server import WalletServer
@@ -173,6 +174,7 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         middleware=[
             Middleware(_Open, server=server),
             Middleware(_ToolsetPath),
+            Middleware(ConnectDoor, deps=server.deps, scope_of=server.tools.needed_scope),
             Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S, peers=server.peers),
             Middleware(_Leaving),
         ],

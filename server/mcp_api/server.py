@@ -15,6 +15,7 @@ from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 
+from domain.agents.grants import Scope
 from domain.refusals import Refused, invalid, refusal
 from domain.wire_fields import JsonObject
 from http_shim.json_body import as_written, bounded, read
@@ -59,6 +60,7 @@ class WalletServer(Server[object]):
     """Advertises tools.listChanged to clients of 2025 too, unlike the SDK's default."""
 
     deps: Deps
+    tools: Tools
     open_requests: int = 0
     # Set by `server.mcp_api.http_app` where several processes serve.
     guests: StreamableHTTPSessionManager | None = None
@@ -124,13 +126,23 @@ class Tools:
         """Call a tool: identity by message, the operation's one path, a refusal as a result."""
         if params.name not in self._shelf.tools():
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {params.name}")
-        if self._by_name is None:
-            self._by_name = {op.name: op for op in await self._shelf.operations()}
-        op = self._by_name[params.name]
+        op = (await self._operations())[params.name]
         reply = await self._reply(op, ctx, params.arguments or {})
         if op.behind_door:
             await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
         return _result(reply)
+
+    async def needed_scope(self, name: str) -> Scope | None:
+        """The scope that an app needs for a tool; None for one that there is not, or that is
+        open.
+        """
+        op = (await self._operations()).get(name)
+        return None if op is None else op.needed_scope
+
+    async def _operations(self) -> Mapping[str, Operation]:
+        if self._by_name is None:
+            self._by_name = {op.name: op for op in await self._shelf.operations()}
+        return self._by_name
 
     async def _reply(
         self, op: Operation, ctx: Context, raw_arguments: Mapping[str, object]
@@ -284,7 +296,7 @@ def build_server(
         on_list_resource_templates=_no_templates,
         on_subscriptions_listen=ListenHandler(tools.bus),
     )
-    server.deps = deps
+    server.deps, server.tools = deps, tools
     # Its spans go nowhere without an exporter, and cost 3 to 14% of a call.
     server.middleware.clear()
     server.middleware.append(request_state_boundary(deps.sealing, SERVER_NAME))

@@ -28,7 +28,7 @@ from server.mcp_api.principal import asker_in
 from storage.errors import Unavailable
 from tools.context.credentials import hashed
 from tools.dispatch.run import refused_reply, unavailable
-from tools.model.operation import Deps, OperationResult
+from tools.model.operation import Caller, Deps, OperationResult
 from tools.model.serialization import encoded
 
 if TYPE_CHECKING:
@@ -213,9 +213,9 @@ class SessionGuard:
             return
         role: Role = "nobody"
         headers = Headers(scope=scope)
-        _bind(scope, headers)
         try:
             asker = await asker_in(self._deps, scope)
+            _bind(scope, headers, asker.caller)
             role = asker.caller.role
             if scope["method"] == "POST":
                 receive = await self._read(receive, asker)
@@ -392,11 +392,14 @@ def session_user(digest: str) -> AuthenticatedUser:
     return AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
 
 
-def _bind(scope: Scope, headers: Headers) -> None:
+def _bind(scope: Scope, headers: Headers, caller: Caller) -> None:
     """Bind the request to a hash of its credential, the same in whichever header it comes: the SDK
     answers another key on the id of a session with 404. It proves nothing; every call resolves its
-    own key.
+    own key. An app's session lasts while its tokens and grants change.
     """
+    if caller.access is not None and caller.credential is not None:
+        scope["user"] = session_user(caller.credential)
+        return
     bearer = headers.get("authorization", "").partition(" ")[2]
     key = (headers.get("x-service-user-key") or bearer).strip()
     if key:

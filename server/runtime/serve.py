@@ -7,6 +7,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import anyio
@@ -20,8 +21,8 @@ from http_shim.service_routes import GAUGES
 from server.application import PageWallet, application
 from server.instrumentation import watch_loop
 from server.keeper.notification_worker import NotificationWorker
-from server.keeper.webhook_client import WebhookClient
 from server.lazy.lazy_mcp import LazyMcpApp
+from server.outbound import OutboundClient
 from server.runtime.gc_tuning import freeze_startup_objects, release_large_blocks
 from server.runtime.logs import prepare_logging
 from server.runtime.metrics_listener import figures, listener
@@ -29,6 +30,7 @@ from server.runtime.open_files import raise_file_limit, say_once_a_minute
 from server.runtime.schema_upgrade import ensure_schema
 from server.settings import Settings
 from server.wiring import Runtime, build_runtime
+from tools.model.client_documents import ClientDocuments
 from tools.model.operation import Deps
 
 log = logging.getLogger("wallet.process")
@@ -84,16 +86,18 @@ async def serve_until(
     metrics = Metrics()
     async with (
         build_runtime(settings, address=address, metrics=metrics) as parts,
+        OutboundClient(private=settings.config(address).webhook_allow_private) as outbound,
         anyio.create_task_group() as group,
     ):
-        mcp, wrong = LazyMcpApp(parts.deps), list[Exception]()
-        app = application(parts.deps, mcp, demo)
+        deps = replace(parts.deps, documents=ClientDocuments(outbound.document))
+        mcp, wrong = LazyMcpApp(deps), list[Exception]()
+        app = application(deps, mcp, demo)
         app[GAUGES].append(parts.chains.gauges)
         runner = await listen_on(app, sock)
         try:
             group.start_soon(watch_loop, metrics)
             if parts.deps.webhooks is not None:
-                group.start_soon(_run_notifications, parts.deps, app)
+                group.start_soon(_run_notifications, deps, app, outbound)
 
             async def after() -> None:
                 try:
@@ -137,11 +141,10 @@ async def _behind_the_answers(parts: Runtime, mcp: LazyMcpApp, *, keeper: bool) 
         await KeeperScheduler(parts).run()
 
 
-async def _run_notifications(deps: Deps, app: web.Application) -> None:
+async def _run_notifications(deps: Deps, app: web.Application, outbound: OutboundClient) -> None:
     """Read the ledgers for webhooks, on the tail that the streams have too, and send."""
     hub = app[HUB]
     hub.start()
-    async with WebhookClient(private=deps.config.webhook_allow_private) as outbound:
-        notices = NotificationWorker(deps, hub.tail, outbound, deps.ids.short("p_"))
-        app[GAUGES].append(notices.gauges)
-        await notices.run()
+    notices = NotificationWorker(deps, hub.tail, outbound, deps.ids.short("p_"))
+    app[GAUGES].append(notices.gauges)
+    await notices.run()

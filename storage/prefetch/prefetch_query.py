@@ -20,6 +20,7 @@ from storage.prefetch.read_set import ROWS_SHOWN, ReadSet
 from storage.repositories import (
     approvals,
     chain_index,
+    grants,
     idempotency,
     identities,
     mandates,
@@ -74,6 +75,7 @@ def queries_of(read_set: ReadSet, cache: StateCache, *, writes: bool) -> Iterato
             yield ledger.PARTNERS[chain], public_id, read_set.tx_hash, chain.value, ledger.PAGE
     if read_set.credential is not None:
         yield identities.AGENT_BY_KEY, read_set.credential
+        yield grants.HOLDER, read_set.credential, now
         yield people.SESSION, read_set.credential, now
         yield identities.HOUSE_ROLE, read_set.credential
     if read_set.key is not None:

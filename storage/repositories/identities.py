@@ -11,7 +11,7 @@ from domain.text import escape_unfit
 from storage.codec import Table
 from storage.cursors import cursor_of
 from storage.repositories.people import PersonRepository
-from storage.sql import LOCKED, first, micros
+from storage.sql import LOCKED, Row, first, micros
 
 LIVE_KEYS_MAX = 2
 AGENT_BY_KEY: Final = (
@@ -59,13 +59,14 @@ class Identities(PersonRepository):
     def agent(self, agent_id: str, *, lock: bool = False) -> Agent | None:
         """An agent by id; `lock` keeps other writers of its balances off."""
         tail = self._sql.locks if lock else ""
-        return _legible(_AGENTS.first(self._sql, "agent_id = :id" + tail, id=agent_id))
+        agent = _AGENTS.first(self._sql, "agent_id = :id" + tail, id=agent_id)
+        return None if agent is None else _legible(agent)
 
     def agents_of(self, owner_id: str, *, after: str | None, limit: int) -> list[Agent]:
         """An owner's agents, newest first."""
         by = "created_at, agent_id"
         page = _AGENTS.page(self._sql, "owner_id = :owner", by, after, limit, owner=owner_id)
-        return [agent for one in page if (agent := _legible(one))]
+        return [_legible(agent) for agent in page]
 
     def names_of(self, owner_id: str) -> list[str]:
         """The names of an owner's agents."""
@@ -103,7 +104,7 @@ class Identities(PersonRepository):
     def agent_by_key(self, key_hash: str) -> Agent | None:
         """The agent behind a live key."""
         row = first(self._sql, AGENT_BY_KEY, hash=key_hash)
-        return _legible(_AGENTS.record(row)) if row else None
+        return agent_of_row(row) if row else None
 
     def add_house_key(self, key_id: str, role: str, key_hash: str, now: datetime) -> None:
         """Mint a keeper or admin key."""
@@ -124,11 +125,16 @@ class Identities(PersonRepository):
         return self._sql.run(text, at=micros(now), key=key_id) == 1
 
 
+def agent_of_row(row: Row) -> Agent:
+    """The agent of a row that has its columns."""
+    return _legible(_AGENTS.record(row))
+
+
 def agent_after(agent: Agent) -> str:
     """The cursor that continues behind this agent."""
     return cursor_of(micros(agent.created_at), agent.agent_id)
 
 
-def _legible(agent: Agent | None) -> Agent | None:
+def _legible(agent: Agent) -> Agent:
     """The agent with a readable name; names stored earlier may hold any characters."""
-    return None if agent is None else replace(agent, name=escape_unfit(agent.name))
+    return replace(agent, name=escape_unfit(agent.name))

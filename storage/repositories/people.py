@@ -22,6 +22,7 @@ OF_PERSONS: Final = {
     "agents": "owner_id",
     "approvals": "owner_id",
     "mandates": "owner_id",
+    "oauth_grants": "owner_id",
     "orders": "owner_id",
     "own_limits": "user_id",
     "paper_books": "owner_id",

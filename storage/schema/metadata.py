@@ -148,6 +148,26 @@ Table(
     UniqueConstraint("key_hash", name="one_key_a_hash"),
     Index("agent_keys_agent", "agent_id"),
 )  # fmt: skip
+# What owners let apps do in the name of an agent; the hashes of its code and refresh token, in one row.
+Table(
+    "oauth_grants", metadata,
+    Column("grant_id", Text, primary_key=True), need("owner_id", Text), need("agent_id", Text),
+    need("client_hash", Text), may("client_host", Text), need("client_name", Text), need("redirect_uri", Text),
+    need("scopes", Text), need("resource", Text), need("created_at", BIG), need("code_hash", Text),
+    need("code_challenge", Text), need("code_until", BIG), may("redeemed_at", BIG), may("used_at", BIG),
+    may("family_hash", Text), may("refresh_hash", Text), may("refresh_until", BIG), may("ended_at", BIG),
+    may("ended_by", Text),
+    UniqueConstraint("code_hash", name="one_grant_a_code"),
+    UniqueConstraint("family_hash", name="one_grant_a_family"),
+    Index("oauth_grants_agent", "agent_id", "created_at", "grant_id"),
+    Index("oauth_grants_owner", "owner_id"),
+)  # fmt: skip
+Table(
+    "oauth_tokens", metadata,
+    Column("token_hash", Text, primary_key=True), need("grant_id", Text), need("scopes", Text),
+    need("expires_at", BIG),
+    Index("oauth_tokens_grant", "grant_id", "expires_at"),
+)  # fmt: skip
 Table(
     "house_keys", metadata,
     Column("key_id", Text, primary_key=True), need("role", Text), need("key_hash", Text), need("created_at", BIG),

@@ -29,9 +29,11 @@ AgentStatusOut: reasons books
 AllowedCredits: unit
 AllowedOut: item changed_by
 AllowlistSet: item
+AppActivity: client_host redirect_host
 ApprovalDecision: status reason
 ApprovalItem: data
 ApprovalTarget: market selector
+AskTold: client_host redirect_host resource
 AssumedOut: value
 BalanceActivity: asset state ref_kind
 Balances: asset
@@ -58,6 +60,7 @@ CheckDetail: status target selector bound_by
 CheckTold: code
 Clause: key text_en source signed_fields
 ConfigOut: builder fee_pct max_fee_rate revoke_note
+ConnectAnswer: redirect
 ContractTarget: selector probe market
 CostExample: notional fee
 CouldBeOut: value
@@ -81,6 +84,7 @@ FromTo: from to
 FundCall: to data value from
 FundOut: usdc
 GapOut: since until
+GrantTold: client_host redirect_host
 HallAgentRead: unranked_reason operator_stake_reason
 HallMandate: stop_reason
 HallRow: unranked_reason operator_stake_reason
@@ -236,6 +240,7 @@ IDS = {
     "the owner's own name for it": "book",
     "as the venue tells it": "address",
     "the venue's own words": "sym",
+    "own words of the app; nobody has checked them": "client_host",
 }
 
 

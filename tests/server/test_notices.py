@@ -28,7 +28,7 @@ from domain.reads.notices import Notice, RowNotice
 from domain.settings import Config
 from http_shim.http_server import bound
 from server.keeper.notification_worker import DEAD_AFTER, LEASE_S, NotificationWorker
-from server.keeper.webhook_client import WebhookClient
+from server.outbound import OutboundClient
 from server.system import SystemIds
 from storage.errors import Unavailable
 from storage.feed.ledger_feed import LedgerFeed, UnknownCursor
@@ -110,9 +110,9 @@ async def deliveries(deps: Deps, webhook: dict[str, Any]) -> list[dict[str, Any]
     return list(told.body["items"])  # type: ignore[call-overload]
 
 
-async def sent(deps: Deps, *, outbound: WebhookClient | None = None, processes: int = 1) -> int:
+async def sent(deps: Deps, *, outbound: OutboundClient | None = None, processes: int = 1) -> int:
     """One round of each process, until all that it took is answered."""
-    out = outbound or WebhookClient(private=True, total_s=PATIENCE_S)
+    out = outbound or OutboundClient(private=True, total_s=PATIENCE_S)
     taken = 0
     tail = LedgerFeed(deps.store.url)
     async with out:
@@ -227,7 +227,7 @@ async def test_a_receiver_that_hangs_holds_nobody_and_what_it_says_is_not_read(
     async with receiving(hangs) as slow, receiving(endless) as loud, receiving(lambda _: 200) as ok:
         hooks += [await hooked(deps, r.url) for r in (slow, loud, ok)]
         await notify(deps)
-        async with WebhookClient(private=True, total_s=PATIENCE_S) as out:
+        async with OutboundClient(private=True, total_s=PATIENCE_S) as out:
             assert await sent(deps, outbound=out) == 3
         never.set()
         told = [(await deliveries(deps, h))[0] for h in hooks]
@@ -245,7 +245,7 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
 
     async with receiving(lambda _: 200) as receiver:
         named = receiver.url.replace("127.0.0.1", "receiver.example")
-        async with WebhookClient(private=True, lookup=rebinds, total_s=PATIENCE_S) as out:
+        async with OutboundClient(private=True, lookup=rebinds, total_s=PATIENCE_S) as out:
             assert (await out.post(named, {}, "{}")).status == 200
         assert asked == ["receiver.example"]
         local = (
@@ -258,9 +258,9 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
         )
         for answers in (["93.184.216.34", "10.0.0.8"], *([address] for address in local)):
             known: Any = {"lookup": lambda *_, a=answers: a, "total_s": PATIENCE_S}
-            async with WebhookClient(private=False, **known) as out:
+            async with OutboundClient(private=False, **known) as out:
                 assert (await out.post(named, {}, "{}")).fault == "address_not_allowed"
-        async with WebhookClient(private=False, total_s=PATIENCE_S) as out:
+        async with OutboundClient(private=False, total_s=PATIENCE_S) as out:
             for own in (receiver.url, "https://[::1]/", "https://169.254.169.254/latest"):
                 assert (await out.post(own, {}, "{}")).fault == "address_not_allowed"
             # Other spellings of 127.0.0.1 are names to the connector, and are looked up.
@@ -281,11 +281,11 @@ async def test_names_that_nobody_answers_for_keep_no_other_work_waiting() -> Non
 
     faults: list[str | None] = []
 
-    async def call(out: WebhookClient, n: int) -> None:
+    async def call(out: OutboundClient, n: int) -> None:
         faults.append((await out.post(f"https://n{n}.example.com/", {}, "{}")).fault)
 
     async with (
-        WebhookClient(private=False, lookup=never, total_s=PATIENCE_S) as out,
+        OutboundClient(private=False, lookup=never, total_s=PATIENCE_S) as out,
         anyio.create_task_group() as group,
     ):
         for n in range(threads):
@@ -356,7 +356,7 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
         _row(LedgerKind.RESOLVE, chain, at, "0", settled={"spent": "90", "returned": "80", "gain": "0", "agent_fee": "0"}),
     )  # fmt: skip
     await append(deps, *later)
-    async with WebhookClient(private=True) as out:
+    async with OutboundClient(private=True) as out:
         second = NotificationWorker(deps, LedgerFeed(store.url), out, "p_2")
         assert not await second.lead()  # the first has not given up
     clock.forward(seconds=LEASE_S + 1)
@@ -374,7 +374,7 @@ async def test_ledger_rows_become_notices_once_over_a_change_of_process(store: S
 async def followed(deps: Deps, holder: str, *, until: int, webhook: dict[str, Any]) -> None:
     """Let one process read until so many notices are queued and its place is noted."""
     tail = LedgerFeed(deps.store.url)
-    async with WebhookClient(private=True) as out, anyio.create_task_group() as group:
+    async with OutboundClient(private=True) as out, anyio.create_task_group() as group:
         notices = NotificationWorker(deps, tail, out, holder)
         assert await notices.lead()
         group.start_soon(tail.run, 5)
@@ -456,7 +456,7 @@ async def test_a_database_that_is_gone_while_reading_begins_anew_ends_no_process
     monkeypatch.setattr("server.keeper.notification_worker.LOOK_S", 0.01)
     deps, tail = deps_of(store, Clock()), RestoredTail(store.url)
     await store.write(lambda uow: uow.webhooks.save_cursor("9.gone"))
-    async with WebhookClient(private=True) as outbound:
+    async with OutboundClient(private=True) as outbound:
         running = asyncio.create_task(NotificationWorker(deps, tail, outbound, "p_1").run())
         with anyio.fail_after(STUCK_S):
             while await store.read(lambda uow: uow.webhooks.read_upto()) != "":

@@ -21,7 +21,9 @@ from tools.dispatch.run import _ROLES, check_role, refused_reply
 from tools.model.operation import Caller
 
 BY_ROUTE = {" ".join(op.route): op for op in OPERATIONS if op.route}
-DOCUMENTS = {"GET /", "GET /openapi.json", "GET /wallet/skill.md"}
+DOCUMENTS = {
+    "GET /", "GET /openapi.json", "GET /wallet/skill.md", "GET /.well-known/oauth-authorization-server", "GET /.well-known/oauth-protected-resource/mcp/connect",
+}  # fmt: skip
 # What a caller does with their own hands, and which roles' hands those are.
 BY_HAND = {
     "Sign detail.typed_data with the owner's wallet, and decide with signature": {"owner"},

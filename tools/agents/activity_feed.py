@@ -1,8 +1,11 @@
-"""An agent's activity: ledger rows, balance changes and paid reads in one feed."""
+"""An agent's activity: ledger rows, balance changes, paid reads and apps in one feed."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from heapq import heappop, heappush
 from typing import Final, Literal
@@ -10,6 +13,7 @@ from typing import Final, Literal
 import anyio.lowlevel
 from pydantic import Field
 
+from domain.agents.grants import Ending, Grant, Scope
 from domain.ledger.events.event import Event
 from domain.ledger.events.payloads import PaidFee
 from domain.money import Usdc
@@ -40,6 +44,10 @@ BALANCES: Final = "b"
 EVER: Final = 2**62
 
 
+APPS: Final = "a"
+APP_WORDS: Final = "own words of the app; nobody has checked them"
+
+
 LEDGER: Final = "e:"
 
 
@@ -56,7 +64,16 @@ order.
 """
 
 
-Item = tuple[Key, Event | BalanceEvent]
+@dataclass(frozen=True, slots=True)
+class AppEvent:
+    """Something that happened to an app's access."""
+
+    at: datetime
+    happened: Literal["connected", "used", "ended"]
+    grant: Grant
+
+
+Item = tuple[Key, Event | BalanceEvent | AppEvent]
 
 
 class ActivityIn(OwnAgent):
@@ -97,7 +114,21 @@ class BalanceActivity(ResponseModel):
     ref_id: str
 
 
-class ActivityPage(Page[EventActivity | BalanceActivity]):
+class AppActivity(ResponseModel):
+    """An app's access to the agent: that it began, when it was last used, that it ended."""
+
+    type: Literal["app"]
+    at: Timestamp
+    happened: Literal["connected", "used", "ended"]
+    grant_id: str
+    client_host: str | None
+    client_name: str = Field(description=APP_WORDS)
+    redirect_host: str
+    scopes: list[Scope]
+    ended_by: Ending | None
+
+
+class ActivityPage(Page[EventActivity | BalanceActivity | AppActivity]):
     """A page of activity."""
 
 
@@ -117,6 +148,7 @@ async def list_activity(
         at = (stamp, source, number)
     merged = MergedFeed(deps, agent, at)
     merged.may_hold(EVER, BALANCES)
+    merged.may_hold(EVER, APPS)
     owner = caller.user_id if caller.role == "owner" else None
     after = (-1, "")
     while some := await deps.store.read(partial(_busy, agent, owner, after)):
@@ -185,13 +217,61 @@ class MergedFeed:
                 )
             )
             return [((micros(b.created_at), source, b.n), b) for b in reversed(changed)]
+        if source == APPS:
+            return await self._deps.store.read(partial(_of_apps, self._agent, (stamp, number)))
         of = source.removeprefix(LEDGER)
         rows = await self._deps.store.read(lambda uow: uow.ledger.before(of, stamp, number, A_READ))
         return [((micros(e.created_at), source, e.seq), e) for e in reversed(rows)]
 
 
+def _of_apps(agent_id: str, below: tuple[int, int], uow: UnitOfWork) -> list[Item]:
+    """Events of the agent's grants below a place, the newest last. A grant has three of
+    them, and an agent so many grants: none is a row.
+    """
+    events = [
+        AppEvent(at, happened, grant)
+        for grant in uow.grants.of_agent(agent_id)
+        for at, happened in _happened(grant)
+    ]
+    items: list[Item] = [((micros(e.at), APPS, _number(e)), e) for e in events]
+    return sorted((i for i in items if (i[0][0], i[0][2]) < below), key=lambda i: i[0])[-A_READ:]
+
+
+def _happened(grant: Grant) -> Iterator[tuple[datetime, Literal["connected", "used", "ended"]]]:
+    if grant.redeemed_at is None:
+        return
+    yield grant.redeemed_at, "connected"
+    if grant.used_at is not None and grant.used_at > grant.redeemed_at:
+        yield grant.used_at, "used"
+    if grant.ended_at is not None:
+        yield grant.ended_at, "ended"
+
+
+def _number(event: AppEvent) -> int:
+    """A number that tells what happens at one time apart, the same whenever it is read."""
+    name = f"{event.grant.grant_id} {event.happened}"
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())
+
+
+def _app_body(event: AppEvent) -> AppActivity:
+    grant = event.grant
+    return AppActivity(
+        type="app",
+        at=event.at,
+        happened=event.happened,
+        grant_id=grant.grant_id,
+        client_host=grant.client_host,
+        client_name=grant.client_name,
+        redirect_host=grant.redirect_host,
+        scopes=list(grant.scopes),
+        ended_by=grant.ended_by if event.happened == "ended" else None,
+    )
+
+
 def _item_body(item: Item) -> object:
     (_, source, _), kind = item
+    if isinstance(kind, AppEvent):
+        return to_json(_app_body(kind), AppActivity)
     if isinstance(kind, BalanceEvent):
         return to_json(BalanceActivity.model_validate(balance_body(kind)), BalanceActivity)
     return event_body(source.removeprefix(LEDGER), kind)
@@ -244,7 +324,7 @@ OPERATIONS: Final = (
     Operation(
         name="agent_activity",
         title="Read the activity",
-        summary="Events, balance changes and paid reads in one feed, newest first.",
+        summary="Events, balance changes, paid reads and connected apps, newest first.",
         auth="owner_or_agent",
         route=("GET", "/wallet/agents/{agent_id}/activity"),
         request_model=ActivityIn,

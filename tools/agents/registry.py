@@ -31,6 +31,7 @@ from tools.model.fields import (
 )
 from tools.model.name_policy import is_equal_to_one
 from tools.model.operation import (
+    AnyContext,
     Caller,
     HandlerResult,
     Operation,
@@ -192,9 +193,13 @@ def _name_taken(reason: str, *steps: NextStep) -> Refused:
     return Refused(refusal("conflict", why=reason, detail=detail, next=(_ANOTHER, *steps)))
 
 
-def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerResult[Registered]:
-    """Register an agent and mint its first key."""
-    name, limit, owner_id = ctx.request.name, ctx.config.agents_per_owner, ctx.caller.user_id or ""
+def new_agent(uow: UnitOfWork, ctx: AnyContext, name: str, address: str | None = None) -> Agent:
+    """Register an agent of the calling owner, without a key.
+
+    Errors: `rate_limited` above an owner's number of agents, `conflict` for a name that reads as
+    another's.
+    """
+    limit, owner_id = ctx.config.agents_per_owner, ctx.caller.user_id or ""
     uow.identities.user(owner_id, lock=True)
     names = uow.identities.names_of(owner_id)
     if limit and len(names) >= limit:
@@ -205,13 +210,21 @@ def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerRes
     if is_equal_to_one(name, uow.hall.ranked_names(owner_id)):
         # Whoever reads the Hall by its names would take one for the other.
         raise _name_taken("An agent that is ranked in the Hall has a name that reads the same.")
-    address = wallet_of(ctx, ctx.request.address) if ctx.request.address is not None else None
-    agent = Agent(ctx.ids.short("u_"), owner_id, name, address, ctx.now)
+    own = None if address is None else wallet_of(ctx, address)
+    agent = Agent(ctx.ids.short("u_"), owner_id, name, own, ctx.now)
     uow.identities.add_agent(agent)
+    refresh_row(uow, agent.agent_id, ctx)
+    return agent
+
+
+def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerResult[Registered]:
+    """Register an agent and mint its first key."""
+    agent = new_agent(uow, ctx, ctx.request.name, ctx.request.address)
     key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
-    refresh_row(uow, agent.agent_id, ctx)
-    answer = Registered(agent_id=agent.agent_id, name=name, key=key, key_id=key_id, address=address)
+    answer = Registered(
+        agent_id=agent.agent_id, name=agent.name, key=key, key_id=key_id, address=agent.address
+    )
     return HandlerResult(answer, stored_body=answer.model_copy(update={"key": None}))
 
 
@@ -247,10 +260,14 @@ def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HandlerResul
 
 
 def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> Revoked:
-    """Revoke a key at once."""
+    """Revoke a key at once; with the last one every app's access to the agent ends."""
     agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
     if not uow.identities.revoke_key(agent.agent_id, ctx.request.key_id, ctx.now):
         raise not_found("live key")
+    if all(key.revoked_at is not None for key in uow.identities.keys_of(agent.agent_id)):
+        # Without a key the agent is retired: what apps may do in its name ends with the last one.
+        for grant in uow.grants.of_agent(agent.agent_id, lock=True):
+            uow.grants.end(grant.grant_id, ctx.now, "key")
     return Revoked(key_id=ctx.request.key_id, revoked_at=ctx.now)
 
 
@@ -345,7 +362,7 @@ OPERATIONS: Final = (
     Operation(
         name="owner_agent_key_revoke",
         title="Revoke a key",
-        summary="The key stops working at once.",
+        summary="The key stops working at once; with the last one connected apps are cut off too.",
         auth="owner",
         route=("DELETE", "/wallet/agents/{agent_id}/keys/{key_id}"),
         request_model=AgentKeyIn,

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from domain.settings import Config
+from storage.repositories.grants import GrantedAgent
 from storage.repositories.people import Session
 from storage.unit_of_work import UnitOfWork
-from tools.model.operation import Caller
+from tools.model.operation import Caller, GrantedAccess
+
+# How exactly the last use of a grant is known: not every call writes a row.
+USE_NOTED_EVERY: Final = timedelta(hours=1)
 
 
 def hashed(credential: str) -> str:
@@ -26,14 +30,15 @@ def resolve(
     """Turn a credential into a caller, with the session where it is one; None for one that is
     unknown, revoked or out of date (contract 2).
 
-    Shapes: an agent key travels as X-Service-User-Key, and as a Bearer on MCP only; an owner
-    session never on MCP.
+    Shapes: an agent key travels as X-Service-User-Key, and as a Bearer on MCP only; an app's access
+    token as a Bearer on MCP only; an owner session never on MCP.
     """
     digest = hashed(credential)
     if header == "agent_key" or (on_mcp and credential.startswith("ak_")):
         return agent_of(uow, digest) if credential.startswith("ak_") else None, None
     if on_mcp:
-        return None, None
+        granted = uow.grants.holder(digest, now) if credential.startswith("at_") else None
+        return None if granted is None else _app_of(granted), None
     if credential.startswith(("kk_", "dk_")):
         role = uow.identities.house_role(digest)
         required_role: Literal["keeper", "admin"] = (
@@ -45,6 +50,21 @@ def resolve(
         return None, None
     who = live.user_id, live.user_id, live.address, None, digest, live.chain_id
     return Caller("owner", *who), live
+
+
+def _app_of(granted: GrantedAgent) -> Caller:
+    """The agent for which an app calls, with the token's scopes. Limits and sessions are those of
+    the app and the agent, whichever token and grant it has today.
+    """
+    agent, app = granted.agent, f"app {granted.client_hash} {granted.agent.agent_id}"
+    access = GrantedAccess(granted.grant_id, granted.scopes, granted.resource, granted.used_at)
+    who = agent.agent_id, agent.owner_id, agent.address, agent.name, app
+    return Caller("agent", *who, access=access)
+
+
+def is_use_to_note(access: GrantedAccess, now: datetime) -> bool:
+    """True where the last use of a grant that is known lies an hour back."""
+    return access.used_at is None or now - access.used_at >= USE_NOTED_EVERY
 
 
 def agent_of(uow: UnitOfWork, digest: str) -> Caller | None:

@@ -208,6 +208,7 @@ async def _run(call: _Call) -> OperationResult:
     if is_mcp and op.behind_door and not await door_is_open(deps):
         raise Refused(refusal("door_off"))
     check_role(op, caller)
+    check_scope(op, caller)
     if op.count_call is not None:
         await op.count_call(deps, caller)
     arguments = call.arguments
@@ -328,6 +329,13 @@ def check_role(op: Operation, caller: Caller) -> None:
     if caller.role == "nobody":
         raise Refused(refusal("unauthenticated", needs=_NEEDS[op.auth]))
     raise Refused(refusal("forbidden", why=f"it needs {_NEEDS[op.auth]}", next=(_as_step(op),)))
+
+
+def check_scope(op: Operation, caller: Caller) -> None:
+    """Refuse an app whose owner did not let it do this: 403."""
+    needed = op.needed_scope
+    if caller.access is not None and needed is not None and needed not in caller.access.scopes:
+        raise Refused(refusal("insufficient_scope", scope=needed, detail={"scope": needed}))
 
 
 def _as_step(op: Operation) -> NextStep:

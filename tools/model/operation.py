@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from domain.agents.grants import READ, Scope, Scopes
 from domain.next_steps import NextStep, Role
 from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignInVerifier, Venues
 from domain.settings import Config, Switches
@@ -17,6 +18,7 @@ from domain.trading.throttle import Throttle
 from storage.prefetch.read_set import ReadSet
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
+from tools.model.client_documents import ClientDocuments
 from tools.model.paper_port import PaperExchange
 from tools.model.rate_limiter import RateLimiter
 from tools.model.sealing import KeyRing, ephemeral_ring
@@ -48,6 +50,18 @@ class ResponseModel(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class GrantedAccess:
+    """The reach of an app's access token: the grant behind it, its scopes, and the one address at
+    which it may be used. `used_at` is its last use that was noted.
+    """
+
+    grant_id: str
+    scopes: Scopes
+    resource: str
+    used_at: datetime | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The caller of an operation: a role, and the user id behind the credential (None for
     anonymous callers, keeper and admin).
@@ -55,7 +69,8 @@ class Caller:
     `owner_id` is set for an agent: the person who registered it. `address` is a person's wallet,
     `chain_id` the one chain where its word counts where it is a contract (None for a key).
     `from_cache`: the key was this agent's when it was last looked up, and is looked up in the call.
-    `network_address` is where a relay's call came from.
+    `access` is set where an app calls with an access token: then `credential` names the app and the
+    agent, for tokens and grants change. `network_address` is where a relay's call came from.
     """
 
     role: Role
@@ -65,6 +80,7 @@ class Caller:
     name: str | None = None
     credential: str | None = None
     chain_id: int | None = None
+    access: GrantedAccess | None = None
     from_cache: bool = field(default=False, compare=False)
     network_address: str | None = field(default=None, compare=False)
 
@@ -88,8 +104,8 @@ class CredentialCache:
         return self._agents.get(digest)
 
     def keep(self, caller: Caller) -> None:
-        """Remember whose key it is; of a caller that is no agent nothing is kept."""
-        if caller.role != "agent" or caller.credential is None:
+        """Remember whose key it is; of a caller without an agent key nothing is kept."""
+        if caller.role != "agent" or caller.credential is None or caller.access is not None:
             return
         self._agents[caller.credential] = replace(caller, from_cache=True)
         if len(self._agents) > PRESUMED_KEPT:
@@ -122,6 +138,7 @@ class Deps:
     credential_cache: CredentialCache = field(default_factory=CredentialCache)
     sealing: KeyRing = field(default_factory=ephemeral_ring)
     stored: OwnerDays = field(default_factory=OwnerDays)
+    documents: ClientDocuments | None = None
 
 
 T = TypeVar("T", bound=BaseModel, covariant=True)
@@ -261,6 +278,8 @@ class Operation:
     `long`: what it takes may be longer than a request line, so that the path of its GET takes a
     POST with a JSON body too.
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
+    `scope` is what an app's access token needs for it, where that is not what follows from `auth`
+    and `writes`.
     """
 
     name: str
@@ -292,6 +311,14 @@ class Operation:
     in_query: frozenset[str] = frozenset()
     streams: bool = False
     long: bool = False
+    scope: Scope | None = None
+
+    @property
+    def needed_scope(self) -> Scope | None:
+        """The scope that an app's access token needs; None where no agent's right is used."""
+        if self.auth not in ("agent", "owner_or_agent"):
+            return None
+        return self.scope or ("wallet:act" if self.writes else READ)
 
     @property
     def behind_door(self) -> bool:

@@ -266,6 +266,7 @@ OPERATIONS: Final = (
         response_model=MandateOut,
         handler=propose,
         gather=gather_draft,
+        scope="wallet:propose",
         writes=True,
         on_mcp=True,
         statuses={201: "The draft, for the owner to read"},

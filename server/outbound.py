@@ -1,4 +1,4 @@
-"""Webhook client: calls only the checked address of a URL that a stranger named."""
+"""Outbound client: calls only the checked address of a URL that a stranger named."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from urllib.parse import urlsplit
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from tools.model.client_documents import DOCUMENT_MAX, ClientDocument
 from tools.model.url_policy import is_public_address
 
 TOTAL_S: Final = 10
 CONNECT_S: Final = 5
+DOCUMENT_S: Final = 3
 AT_ONCE: Final = 64
 
 Lookup = Callable[[str, int], Sequence[str]]
@@ -85,9 +87,10 @@ def _result(host: str, address: str, port: int) -> ResolveResult:
     )
 
 
-class WebhookClient:
-    """Posts to strangers. Each call has a connection of its own and ten seconds in all; redirects
-    are not followed, cookies not kept, proxies of the environment not used, bodies not read.
+class OutboundClient:
+    """Posts to strangers, and reads short documents of theirs. Each call has a connection of its
+    own and ten seconds in all, a document three; redirects are not followed, cookies not kept,
+    proxies of the environment not used.
     """
 
     def __init__(self, *, private: bool, lookup: Lookup = resolve_host, total_s: float = TOTAL_S):
@@ -111,8 +114,7 @@ class WebhookClient:
 
     async def post(self, url: str, headers: Mapping[str, str], body: str) -> PostResult:
         """Send one message. Errors: none; what goes wrong is the outcome."""
-        host = urlsplit(url).hostname or ""
-        if not self._private and _numeric(host) and not is_public_address(host):
+        if not self._may_call(url):
             return PostResult(fault="address_not_allowed")
         sent = {"Content-Type": "application/json", "User-Agent": "mandate-wallet", **headers}
         try:
@@ -134,12 +136,43 @@ class WebhookClient:
         except (aiohttp.ClientError, ValueError, OSError):
             return PostResult(fault="no_http")
 
+    def _may_call(self, url: str) -> bool:
+        """False for a URL that names an address outright which may not be called."""
+        host = urlsplit(url).hostname or ""
+        return self._private or not _numeric(host) or is_public_address(host)
+
+    async def document(self, url: str) -> ClientDocument | None:
+        """A short JSON document; None where there is none, or it is not within the bounds."""
+        if not self._may_call(url):
+            return None
+        sent = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "mandate-wallet",
+        }
+        try:
+            async with (
+                asyncio.timeout(DOCUMENT_S),
+                self._session.get(url, headers=sent, allow_redirects=False) as answer,
+            ):
+                kind = answer.content_type
+                is_json = kind == "application/json" or kind.endswith("+json")
+                if answer.status != 200 or not is_json:
+                    return None
+                body = await answer.content.read(DOCUMENT_MAX + 1)
+                while len(body) <= DOCUMENT_MAX and (more := await answer.content.read(1024)):
+                    body += more
+                cached = answer.headers.get("Cache-Control", "")
+                return ClientDocument(body, cached) if len(body) <= DOCUMENT_MAX else None
+        except (TimeoutError, aiohttp.ClientError, ValueError, OSError):
+            return None
+
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
         await self._names.close()
 
-    async def __aenter__(self) -> WebhookClient:
+    async def __aenter__(self) -> OutboundClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:

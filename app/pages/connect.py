@@ -1,0 +1,95 @@
+"""The page of consent: an app asks to act for an agent, and the owner answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from aiohttp import web
+
+from app.components import refusal as refusals
+from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.replies import Json, Record
+from app.words.grants import MEANS
+from domain.money import ZERO, Usdc
+from domain.refusals import invalid
+
+# Mandates whose worst case is looked up now; of more than these the budget stands for it.
+LOOKED_AT: Final = 20
+WORKING: Final = ("signed", "working", "stopped")
+NEW: Final = "new"
+PAGES_MOST: Final = 5
+
+
+async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
+    """The page of an ask: which app, for what, where the answer goes, what could be lost."""
+    ask = await visit.run("owner_connect_read", ask=visit.path_part("ask"))
+    agents = [Record(a) for a in (await visit.run("owner_agents", limit=200))["items"]]
+    worst = await _worst(visit)
+    typed = visit.form if refused else {}
+    chosen = typed.get("agent") or (agents[0]["agent_id"] if agents else NEW)
+    view = Record(
+        ask=ask,
+        means=tuple(MEANS[scope] for scope in ask["scopes"]),
+        acts="wallet:act" in ask["scopes"],
+        agents=tuple(
+            Record(a, worst=str(worst.get(a["agent_id"], ZERO)), chosen=chosen == a["agent_id"])
+            for a in agents
+        ),
+        new=chosen == NEW,
+        name=typed.get("name", ask["client_name"]),
+        problem=refusals.view(refused and refused.block),
+    )
+    return visit.show("connect.html", view, refused=refused)
+
+
+async def _worst(visit: PageRequest) -> Mapping[str, Usdc]:
+    """The most that the mandates of each agent could still lose, by the agent's id."""
+    lost: dict[str, Usdc] = {}
+    for n, mandate in enumerate(await _mandates(visit)):
+        agent = mandate["mandate"]["agent_id"]
+        amount = mandate["mandate"]["budget_usdc"]
+        if n < LOOKED_AT:
+            public_id = mandate["mandate"]["public_id"]
+            read = await visit.run("mandate_get", public_id=public_id, parts="exposure")
+            amount = read["exposure"]["ever"]
+        lost[agent] = lost.get(agent, ZERO) + Usdc.parse(amount)
+    return lost
+
+
+async def _mandates(visit: PageRequest) -> Iterable[Json]:
+    """The owner's mandates that an agent can act under."""
+    listed: list[Json] = []
+    for status in WORKING:
+        cursor: str | None = None
+        for _ in range(PAGES_MOST):
+            page = await visit.run("mandate_list", status=status, limit=200, cursor=cursor)
+            listed += [m for m in page["items"] if m["mandate"]["agent_id"]]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                break
+    return listed
+
+
+async def answer(visit: PageRequest) -> web.Response:
+    """Take the owner's answer to the app: by a page that goes on by itself, because the policy of
+    our pages, which browsers hold a redirect of a form to as well, lets forms go nowhere else.
+    """
+    allows, chosen = visit.field("decision") == "allow", visit.field("agent")
+    if allows and chosen is None:
+        raise OperationRefused(400, invalid("agent", "choose one").refusal.as_json("owner"))
+    answered = await visit.run(
+        "owner_connect_answer",
+        ask=visit.path_part("ask"),
+        decision="allow" if allows else "deny",
+        agent_id=chosen if allows and chosen != NEW else None,
+        agent_name=(visit.field("name") or "") if allows and chosen == NEW else None,
+    )
+    view = Record(to=answered["redirect"], allowed=allows)
+    return visit.show("leaving.html", view)
+
+
+PAGES: Final = (
+    PageRoute("GET", "/app/connect/{ask}", show_ask),
+    PageRoute("POST", "/app/connect/{ask}", answer, refused=show_ask),
+)

@@ -1,0 +1,136 @@
+"""Grants of owners to apps, and the access tokens of each: of tokens only hashes are stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from domain.agents.grants import Ending, Grant, Scopes
+from storage.codec import Table
+from storage.repositories.identities import Agent, agent_of_row
+from storage.sql import LOCKED, Repository, Row, first, maybe_moment, micros
+
+# Of one agent: grants that last, and those of which only the record is left.
+LIVE_MAX: Final = 20
+ENDED_KEPT: Final = 50
+# Of one grant: a client may still be using the token before its last.
+TOKENS_MAX: Final = 2
+HOLDER: Final = (
+    "SELECT g.grant_id, g.client_hash, g.resource, g.used_at, t.scopes AS token_scopes, a.* "
+    "FROM oauth_tokens t JOIN oauth_grants g ON g.grant_id = t.grant_id "
+    "JOIN agents a ON a.agent_id = g.agent_id "
+    "WHERE t.token_hash = :hash AND t.expires_at > :now AND g.ended_at IS NULL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """One access token, without its secret."""
+
+    grant_id: str
+    scopes: Scopes
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedAgent:
+    """An agent as an access token names it: with the grant, and what the token is good for."""
+
+    agent: Agent
+    grant_id: str
+    client_hash: str
+    scopes: Scopes
+    resource: str
+    used_at: datetime | None
+
+
+_GRANTS: Final = Table(
+    "oauth_grants", Grant, key="grant_id", fixed=("owner_id", "agent_id", "created_at")
+)
+_TOKENS: Final = Table("oauth_tokens", AccessToken, more=("token_hash",))
+
+
+class GrantRepository(Repository):
+    """The grants of agents, and their tokens."""
+
+    def add(self, grant: Grant, now: datetime) -> None:
+        """Store a new grant. Codes that nobody redeemed go; above `LIVE_MAX` the grant that was
+        used longest ago ends, and of ended ones only the newest stay.
+        """
+        stale = "DELETE FROM oauth_grants WHERE agent_id = :id AND redeemed_at IS NULL "
+        self._sql.run(stale + "AND code_until <= :now", id=grant.agent_id, now=micros(now))
+        rows = self.of_agent(grant.agent_id, lock=True)
+        lasting = [g for g in rows if g.lasts(now)]
+        if len(lasting) >= LIVE_MAX:
+            oldest = min(lasting, key=lambda g: g.used_at or g.created_at)
+            self.end(oldest.grant_id, now, "replaced")
+        over = [g for g in rows if not g.lasts(now)][ENDED_KEPT - 1 :]
+        for gone in over:
+            self._sql.run("DELETE FROM oauth_tokens WHERE grant_id = :id", id=gone.grant_id)
+            self._sql.run("DELETE FROM oauth_grants WHERE grant_id = :id", id=gone.grant_id)
+        _GRANTS.add(self._sql, grant)
+
+    def save(self, grant: Grant) -> None:
+        """Store a grant as it became."""
+        self._sql.run(_GRANTS.upsert, **_GRANTS.row(grant))
+
+    def of_agent(self, agent_id: str, *, lock: bool = False) -> list[Grant]:
+        """An agent's grants, newest first; `lock` keeps other grants of it off."""
+        if lock and self._sql.dialect == "postgresql":
+            self._sql.rows(f"SELECT agent_id FROM agents WHERE agent_id = :id{LOCKED}", id=agent_id)
+        where = "agent_id = :id ORDER BY created_at DESC, grant_id DESC"
+        return _GRANTS.all(self._sql, where, id=agent_id)
+
+    def by_code(self, code_hash: str) -> Grant | None:
+        """The grant behind a code, whose use it waits for."""
+        return _GRANTS.first(self._sql, "code_hash = :hash" + self._sql.locks, hash=code_hash)
+
+    def by_family(self, family_hash: str) -> Grant | None:
+        """The grant of a refresh token, by the part that all of its tokens share."""
+        where = "family_hash = :hash" + self._sql.locks
+        return _GRANTS.first(self._sql, where, hash=family_hash)
+
+    def by_access_token(self, token_hash: str) -> Grant | None:
+        """The grant of an access token, whether that is still good or not."""
+        where = "grant_id IN (SELECT grant_id FROM oauth_tokens WHERE token_hash = :hash)"
+        return _GRANTS.first(self._sql, where + self._sql.locks, hash=token_hash)
+
+    def holder(self, token_hash: str, now: datetime) -> GrantedAgent | None:
+        """The agent behind a good access token."""
+        row = first(self._sql, HOLDER, hash=token_hash, now=micros(now))
+        return None if row is None else _granted(row)
+
+    def add_token(self, grant_id: str, token_hash: str, scopes: Scopes, until: datetime) -> None:
+        """Store an access token; of a grant's the newest few stay."""
+        newest = "SELECT token_hash FROM oauth_tokens WHERE grant_id = :id "
+        newest += "ORDER BY expires_at DESC, token_hash LIMIT :most"
+        text = f"DELETE FROM oauth_tokens WHERE grant_id = :id AND token_hash NOT IN ({newest})"
+        self._sql.run(text, id=grant_id, most=TOKENS_MAX - 1)
+        _TOKENS.add(self._sql, AccessToken(grant_id, scopes, until), token_hash=token_hash)
+
+    def touch(self, grant_id: str, now: datetime) -> None:
+        """Note that a token of it is used."""
+        text = "UPDATE oauth_grants SET used_at = :at WHERE grant_id = :id AND ended_at IS NULL"
+        self._sql.run(text, at=micros(now), id=grant_id)
+
+    def end(self, grant_id: str, now: datetime, by: Ending) -> bool:
+        """End a grant and its tokens at once; False where it was over already."""
+        self._sql.run("DELETE FROM oauth_tokens WHERE grant_id = :id", id=grant_id)
+        text = (
+            "UPDATE oauth_grants SET ended_at = :at, ended_by = :by "
+            "WHERE grant_id = :id AND ended_at IS NULL"
+        )
+        return self._sql.run(text, at=micros(now), by=by, id=grant_id) == 1
+
+
+def _granted(row: Row) -> GrantedAgent:
+    token = {"grant_id": row["grant_id"], "scopes": row["token_scopes"], "expires_at": 0}
+    return GrantedAgent(
+        agent=agent_of_row(row),
+        grant_id=row["grant_id"],
+        client_hash=row["client_hash"],
+        scopes=_TOKENS.record(token).scopes,
+        resource=row["resource"],
+        used_at=maybe_moment(row["used_at"]),
+    )

@@ -1,0 +1,318 @@
+"""Connections of apps: the owner's answer to one that asks, and the grants of an agent."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, fields, replace
+from datetime import datetime
+from typing import Annotated, Final, Literal
+from urllib.parse import quote, urlencode, urlsplit
+
+from pydantic import Field
+
+from domain.agents.grants import (
+    ASK_FOR,
+    CODE_FOR,
+    Ending,
+    Grant,
+    Scope,
+    Scopes,
+    is_loopback,
+    redirect_host,
+)
+from domain.next_steps import NextStep
+from domain.refusals import Refused, invalid, refusal
+from domain.times import Timestamp
+from storage.unit_of_work import UnitOfWork
+from tools.agents.registry import AgentIn, new_agent, own_agent
+from tools.context.access import not_found
+from tools.context.credentials import hashed
+from tools.model.fields import AgentId, Name, Page
+from tools.model.operation import (
+    Caller,
+    Deps,
+    Operation,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
+from tools.model.sealing import KeyRing, SealBroken
+
+# A path has 1,024 bytes at the most, and the page's own part of it.
+ASK_MAX: Final = 980
+_PURPOSE: Final = "oauth ask"
+OWN_WORDS: Final = "own words of the app; nobody has checked them"
+
+AskToken = Annotated[
+    str, Field(max_length=ASK_MAX, description="the last part of the page's address")
+]
+GrantId = Annotated[
+    str, Field(max_length=64, description="the grant's id", examples=["g_abcdefgh23"])
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A checked request of an app to connect, on its way to the owner and back."""
+
+    client_hash: str
+    client_host: str | None
+    client_name: str
+    redirect_uri: str
+    state: str | None
+    code_challenge: str
+    scopes: Scopes
+    resource: str
+
+
+def sealed(sealing: KeyRing, ask: Ask, now: datetime) -> str:
+    """The ask as the last part of a link, which is good for ten minutes and stored nowhere."""
+    until = int((now + ASK_FOR).timestamp())
+    plain = json.dumps([until, *astuple(ask)], separators=(",", ":"))
+    return sealing.seal(_PURPOSE, zlib.compress(plain.encode(), 9))
+
+
+def _opened(sealing: KeyRing, token: str, now: datetime) -> Ask:
+    """The ask of a link. Errors: `not_found` for one that is too old, or none of ours."""
+    try:
+        raw = json.loads(zlib.decompress(sealing.open(_PURPOSE, token)))
+    except SealBroken:
+        raise _no_ask() from None
+    until, *values = raw
+    if now.timestamp() >= until:
+        raise _no_ask()
+    ask = Ask(**dict(zip((f.name for f in fields(Ask)), values, strict=True)))
+    return replace(ask, scopes=tuple(ask.scopes))
+
+
+def _no_ask() -> Refused:
+    return Refused(refusal("not_found", what="request of an app to connect", next=(_START_AGAIN,)))
+
+
+_START_AGAIN: Final = NextStep("Start connecting again in the app: a link lasts ten minutes")
+
+
+def with_parameters(uri: str, parameters: Mapping[str, str | None]) -> str:
+    """An address with more parameters in its query; those that are None are left out."""
+    more = urlencode({n: v for n, v in parameters.items() if v is not None}, quote_via=quote)
+    return f"{uri}{'&' if urlsplit(uri).query else '?'}{more}"
+
+
+class AskIn(RequestModel):
+    """A request of an app to connect, as its page names it."""
+
+    ask: AskToken
+
+
+class AskTold(ResponseModel):
+    """An app that asks to connect: who it is, where the answer goes, what it asks for."""
+
+    client_host: str | None = Field(
+        description="host of the app's id; null for an app that registered itself and proved none"
+    )
+    client_name: str = Field(description=OWN_WORDS)
+    redirect_host: str = Field(description="the host, or the scheme, that gets the answer")
+    on_this_machine: bool = Field(description="the answer goes to a program on the user's machine")
+    scopes: list[Scope]
+    resource: str
+
+
+class AnswerIn(AskIn):
+    """The owner's answer: an agent of theirs, or the name of a new one."""
+
+    decision: Literal["allow", "deny"]
+    agent_id: AgentId | None = None
+    agent_name: Name | None = Field(default=None, description="registers an agent, without a key")
+
+
+class ConnectAnswer(ResponseModel):
+    """The address to which the browser takes the answer; its code is good for a minute, once."""
+
+    redirect: str
+    grant_id: str | None
+    agent_id: str | None
+
+
+class GrantTold(ResponseModel):
+    """An app's access to an agent. `ended_by`: its owner, the app itself, the agent's last key, a
+    newer grant in its place, a token that was used twice, or time.
+    """
+
+    grant_id: str
+    client_host: str | None = Field(
+        description="host of the app's id; null for an app that registered itself and proved none"
+    )
+    client_name: str = Field(description=OWN_WORDS)
+    redirect_host: str
+    scopes: list[Scope]
+    created_at: Timestamp
+    used_at: Timestamp | None = Field(description="its last use, to the hour")
+    ended_at: Timestamp | None
+    ended_by: Ending | None
+
+
+class GrantPage(Page[GrantTold]):
+    """An agent's connected apps, newest first, all on one page."""
+
+
+class GrantIn(AgentIn):
+    """One grant of an agent."""
+
+    grant_id: GrantId
+
+
+class GrantEnded(ResponseModel):
+    """The app's access is over."""
+
+    grant_id: str
+    ended_at: Timestamp
+
+
+async def ask_of(deps: Deps, caller: Caller, request: AskIn) -> Ask:
+    """Open the link's seal. Errors: `not_found`."""
+    return _opened(deps.sealing, request.ask, deps.clock.now())
+
+
+def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
+    """Say what an app asks for, before the owner answers."""
+    ask = ctx.facts
+    return AskTold(
+        client_host=ask.client_host,
+        client_name=ask.client_name,
+        redirect_host=redirect_host(ask.redirect_uri),
+        on_this_machine=is_loopback(ask.redirect_uri),
+        scopes=list(ask.scopes),
+        resource=ask.resource,
+    )
+
+
+def answer_ask(uow: UnitOfWork, ctx: RequestContext[AnswerIn, Ask]) -> ConnectAnswer:
+    """Give an app a code for one agent, or tell it that the owner refuses. An agent that is made
+    here has no key: the app has its grant. No scope has anything of an owner's right in it.
+    """
+    ask, request = ctx.facts, ctx.request
+    always = {"state": ask.state, "iss": ctx.config.base_url}
+    if request.decision == "deny":
+        refused = with_parameters(ask.redirect_uri, {"error": "access_denied", **always})
+        return ConnectAnswer(redirect=refused, grant_id=None, agent_id=None)
+    if (request.agent_id is None) == (request.agent_name is None):
+        raise invalid("agent_id", "an agent of yours, or agent_name for a new one")
+    if request.agent_id is not None:
+        agent = own_agent(uow, ctx.caller, request.agent_id)
+    else:
+        agent = new_agent(uow, ctx, request.agent_name or "")
+    code = ctx.ids.token("ac_")
+    grant = Grant(
+        grant_id=ctx.ids.short("g_"),
+        owner_id=agent.owner_id,
+        agent_id=agent.agent_id,
+        client_hash=ask.client_hash,
+        client_host=ask.client_host,
+        client_name=ask.client_name,
+        redirect_uri=ask.redirect_uri,
+        scopes=ask.scopes,
+        resource=ask.resource,
+        created_at=ctx.now,
+        code_hash=hashed(code),
+        code_challenge=ask.code_challenge,
+        code_until=ctx.now + CODE_FOR,
+    )
+    uow.grants.add(grant, ctx.now)
+    allowed = with_parameters(ask.redirect_uri, {"code": code, **always})
+    return ConnectAnswer(redirect=allowed, grant_id=grant.grant_id, agent_id=agent.agent_id)
+
+
+def list_grants(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> GrantPage:
+    """An agent's grants; those whose code was never redeemed are none."""
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
+    grants = [g for g in uow.grants.of_agent(agent.agent_id) if g.redeemed_at is not None]
+    return GrantPage(items=[_row(g, ctx.now) for g in grants], next_cursor=None)
+
+
+def _row(grant: Grant, now: datetime) -> GrantTold:
+    expired = grant.ended_at is None and not grant.lasts(now)
+    return GrantTold(
+        grant_id=grant.grant_id,
+        client_host=grant.client_host,
+        client_name=grant.client_name,
+        redirect_host=grant.redirect_host,
+        scopes=list(grant.scopes),
+        created_at=grant.created_at,
+        used_at=grant.used_at,
+        ended_at=grant.refresh_until if expired else grant.ended_at,
+        ended_by="expired" if expired else grant.ended_by,
+    )
+
+
+def end_grant(uow: UnitOfWork, ctx: RequestContext[GrantIn, None]) -> GrantEnded:
+    """End an app's access at once, with every token that it has."""
+    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
+    grants = {g.grant_id: g for g in uow.grants.of_agent(agent.agent_id, lock=True)}
+    grant = grants.get(ctx.request.grant_id)
+    if grant is None or not grant.lasts(ctx.now):
+        raise not_found("live grant")
+    uow.grants.end(grant.grant_id, ctx.now, "owner")
+    return GrantEnded(grant_id=grant.grant_id, ended_at=ctx.now)
+
+
+OPERATIONS: Final = (
+    Operation(
+        name="owner_connect_read",
+        title="Read an app's request",
+        summary="Which app asks to connect, where the answer goes, and what it asks for.",
+        auth="owner",
+        route=("GET", "/wallet/connect/{ask}"),
+        request_model=AskIn,
+        response_model=AskTold,
+        handler=read_ask,
+        gather=ask_of,
+        sessions_only=True,
+        verbatim=frozenset({"ask"}),
+        family="agents",
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="owner_connect_answer",
+        title="Answer an app's request",
+        summary="Let an app act for one agent of yours, or refuse it.",
+        auth="owner",
+        route=("POST", "/wallet/connect/{ask}"),
+        request_model=AnswerIn,
+        response_model=ConnectAnswer,
+        handler=answer_ask,
+        gather=ask_of,
+        writes=True,
+        sessions_only=True,
+        verbatim=frozenset({"ask"}),
+        family="agents",
+        refusals=("not_found", "conflict"),
+    ),
+    Operation(
+        name="owner_agent_grants",
+        title="List connected apps",
+        summary="The apps that may act for an agent, and those that could.",
+        auth="owner",
+        route=("GET", "/wallet/agents/{agent_id}/grants"),
+        request_model=AgentIn,
+        response_model=GrantPage,
+        handler=list_grants,
+        family="agents",
+        refusals=("not_found",),
+    ),
+    Operation(
+        name="owner_agent_grant_end",
+        title="Disconnect an app",
+        summary="The app's access ends at once, with every token that it has.",
+        auth="owner",
+        route=("DELETE", "/wallet/agents/{agent_id}/grants/{grant_id}"),
+        request_model=GrantIn,
+        response_model=GrantEnded,
+        handler=end_grant,
+        writes=True,
+        destructive=True,
+        family="agents",
+        refusals=("not_found",),
+    ),
+)
