@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from contextlib import suppress
-from pathlib import Path
+from datetime import datetime
 from typing import Final
 
 from rich.console import Console
@@ -15,19 +16,28 @@ from chain.adapter import ChainConfig, EvmChain
 from chain.agreed_view import agreed_view
 from chain.logs.log_reader import LogReader
 from chain.quorum import majority, note_dissent, query_each_node
+from domain.chain_facts import BlockStamp
 from domain.mandates.markets import from_config
 from domain.ports import Clock
 from domain.refusals import Refused
+from server.cli.host_checks import (
+    database_files,
+    examine_address,
+    examine_files,
+    examine_names,
+    readable,
+)
 from server.cli.output import DoctorFinding
 from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
 from server.system import SystemClock
 from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
-from storage.sqlite_files import sqlite_path
 
 FILE_COLUMNS: Final = 240
 CLOCK: Final = SystemClock()
+AHEAD_S: Final = 30
+"""Seconds that a block may be ahead of this machine's clock."""
 LOGS_OF: Final = 10
 """Blocks whose logs each node is asked for."""
 
@@ -36,14 +46,15 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     """Look at everything."""
     facts = settings.chain_facts()
     looks = [*map(_chain_findings, facts), examine_venue(settings)]
+    own = (_database(settings), examine_address(settings))
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
     with without_retries():
-        database, groups = await asyncio.gather(_database(settings), asyncio.gather(*looks))
-    parts = (_keeper, _state_keys, _webhooks, _markets, _proxies)
-    findings = [database, *(part(settings) for part in parts)]
+        host, groups = await asyncio.gather(asyncio.gather(*own), asyncio.gather(*looks))
+    parts = (examine_names, examine_files, _keeper, _state_keys, _webhooks, _markets, _proxies)
+    findings = [*host, *(part(settings) for part in parts)]
     if not facts:
         effect = "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"
-        findings.append(DoctorFinding("chains", True, "none is set", effect))
+        findings.append(DoctorFinding("chains", True, "none is set", effect, warns=True))
     findings += itertools.chain(*groups)
     door = settings.switches().door
     effect = "" if door else "mandate_* tools are hidden"
@@ -58,20 +69,6 @@ async def _chain_findings(fact: ChainConfig) -> list[DoctorFinding]:
         await chain.close()
 
 
-def _readable(url: str) -> str:
-    """The command that helps where others can read the database's files, or empty."""
-    if not url.startswith("sqlite:///"):
-        return ""
-    path = Path(sqlite_path(url))
-    open_ = []
-    for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
-        # The last connection that closes removes the two journals, at any moment.
-        with suppress(FileNotFoundError):
-            if name.stat().st_mode & 0o077:
-                open_.append(name)
-    return "others can read it: chmod 600 " + " ".join(map(str, open_)) if open_ else ""
-
-
 async def _database(settings: Settings) -> DoctorFinding:
     shown = database_name(settings.database_url)
     try:
@@ -84,12 +81,10 @@ async def _database(settings: Settings) -> DoctorFinding:
             advice = "run the version that upgraded it"
         elif at is not None and is_before_first(at):
             advice = "begin with an empty one"
-        return DoctorFinding(
-            "database", False, f"{shown}: revision {at}, {latest()} is needed", advice
-        )
-    return DoctorFinding(
-        "database", True, f"{shown}: revision {at}", _readable(settings.database_url)
-    )
+        state = "missing or empty" if at is None else f"revision {at}, {latest()} is needed"
+        return DoctorFinding("database", False, f"{shown}: {state}", advice)
+    open_files = readable(database_files(settings.database_url))
+    return DoctorFinding("database", True, f"{shown}: revision {at}", open_files, bool(open_files))
 
 
 def _keeper(settings: Settings) -> DoctorFinding:
@@ -100,10 +95,11 @@ def _keeper(settings: Settings) -> DoctorFinding:
             "not set",
             "the keeper sends nothing, and after a fall only the owner records the value by which "
             "exits are judged (record-call): set WALLET_KEEPER_PRIVATE_KEY or its _FILE",
+            warns=True,
         )
     if not settings.keeper_mark_s:
         why = "WALLET_KEEPER_MARK_S is 0: only the owner records the value that exits are judged by"
-        return DoctorFinding("keeper key", True, "set", why)
+        return DoctorFinding("keeper key", True, "set", why, warns=True)
     return DoctorFinding("keeper key", True, "set", "it records values in dry run too")
 
 
@@ -113,7 +109,9 @@ def _state_keys(settings: Settings) -> DoctorFinding:
         count = len(settings.state_ring().keys)
         return DoctorFinding("state keys", True, f"{count} set, the first one seals")
     if settings.database_url.startswith("sqlite:"):
-        return DoctorFinding("state keys", True, "not set", "a restart forgets what callers hold")
+        return DoctorFinding(
+            "state keys", True, "not set", "a restart forgets what callers hold", warns=True
+        )
     why = "a second process refuses what this one sealed: set WALLET_STATE_KEYS in each, alike"
     return DoctorFinding("state keys", False, "PostgreSQL, and none is set", why)
 
@@ -121,10 +119,10 @@ def _state_keys(settings: Settings) -> DoctorFinding:
 def _webhooks(settings: Settings) -> DoctorFinding:
     if settings.webhook_key is None:
         why = "no owner is told by webhook: set WALLET_WEBHOOK_KEY (32 characters or more)"
-        return DoctorFinding("webhook key", True, "not set", why)
+        return DoctorFinding("webhook key", True, "not set", why, warns=True)
     if settings.config().webhook_allow_private:
         return DoctorFinding(
-            "webhook key", True, "set", "private addresses are called: for tests only"
+            "webhook key", True, "set", "private addresses are called: for tests only", warns=True
         )
     return DoctorFinding("webhook key", True, "set")
 
@@ -141,17 +139,30 @@ def _proxies(settings: Settings) -> DoctorFinding:
 
 def _markets(settings: Settings) -> DoctorFinding:
     try:
-        return DoctorFinding(
-            "markets", True, f"{len(from_config(settings.config().markets))} configured"
-        )
+        markets = from_config(settings.config().markets)
     except (ValueError, OSError) as error:
         return DoctorFinding("markets", False, str(error), "the service does not start")
+    live = sum(m.enforced_by == "contract" and m.status == "live" for m in markets)
+    state = f"{len(markets)} configured, {live or 'none'} a live contract market"
+    why = "" if live else "owners allow contracts by address alone: set WALLET_MARKETS_FILE"
+    return DoctorFinding("markets", True, state, why, warns=not live)
+
+
+def _clock(name: str, newest: BlockStamp, now: datetime) -> list[DoctorFinding]:
+    """A newest block that is made later than now: this machine's clock is behind. One whose clock
+    is ahead takes every block for one that stands still, and that is told of the chain.
+    """
+    ahead_s = (newest.at - now).total_seconds()
+    if ahead_s <= AHEAD_S:
+        return []
+    state = f"its newest block is {ahead_s:.0f} s ahead of this machine's clock"
+    return [DoctorFinding(f"{name} clock", False, state, "set this machine's clock")]
 
 
 async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     name = f"chain {chain.chain_id}"
     if not chain.rpc_set:
-        return [DoctorFinding(name, True, "no RPC address", "it is not read")]
+        return [DoctorFinding(name, True, "no RPC address", "it is not read", warns=True)]
     nodes, head = await _nodes(name, chain, clock), chain.node()
     findings = list(nodes)
     try:
@@ -159,6 +170,8 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     except Refused as refused:
         effect = "nothing of it is believed" if chain.node_problem else "it is not read"
         return [*findings, DoctorFinding(name, False, refused.refusal.reason, effect)]
+    if chain.confirmations:
+        findings += _clock(name, newest.block, clock.now())
     need = len(nodes) // 2 + 1
     if nodes and sum(node.works for node in nodes) < need:
         why = f"{need} of {len(nodes)} nodes have to agree"
@@ -180,7 +193,7 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
         ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
     ):
         if address is None:
-            findings.append(DoctorFinding(f"{name} {subject}", True, "not set", effect))
+            findings.append(DoctorFinding(f"{name} {subject}", True, "not set", effect, warns=True))
             continue
         code = await chain.node().ask("eth_getCode", address, "latest")
         there = isinstance(code, str) and len(code) > 2
@@ -250,11 +263,32 @@ async def _node(name: str, n: int, view: EvmChain, fault: str | None) -> DoctorF
         return DoctorFinding(subject, False, refused.refusal.reason, "the others are asked")
 
 
+def as_json(findings: list[DoctorFinding]) -> dict[str, object]:
+    """The findings for programs.
+
+    Shape: `{ok, faults, warnings, findings[] {what, status, state, effect}}`; `status` is ok,
+    warning or fault, `ok` is true without faults.
+    """
+    count = Counter(f.status for f in findings)
+    rows = [
+        {"what": f.what, "status": f.status, "state": f.state, "effect": f.effect} for f in findings
+    ]
+    return {
+        "ok": not count["fault"],
+        "faults": count["fault"],
+        "warnings": count["warning"],
+        "findings": rows,
+    }
+
+
+_SHOWN: Final = {"ok": "ok", "warning": "warning", "fault": "FAULT"}
+
+
 def render(findings: list[DoctorFinding]) -> None:
     """Print the findings."""
     table = Table("", "what", "state", "effect")
     for f in findings:
-        table.add_row("ok" if f.works else "FAULT", f.what, f.state, f.effect)
+        table.add_row(_SHOWN[f.status], f.what, f.state, f.effect)
     console = Console()
     # Lines that others read are broken nowhere: what to type stands in one piece.
     (console if console.is_terminal else Console(width=FILE_COLUMNS)).print(table)

@@ -279,15 +279,21 @@ def openapi() -> None:
 
 
 @main.command()
-def doctor() -> None:
+@click.option("--strict", is_flag=True, help="Exit 1 on a warning too.")
+@click.option("--json", "in_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(strict: bool, in_json: bool) -> None:
     """Say what is set, what is missing and what that switches off; exit 1 where something set does
     not work.
     """
-    from server.cli.doctor import examine, render
+    from server.cli.doctor import as_json, examine, render
 
     findings = _run(lambda: examine(_settings()))
-    render(findings)
-    sys.exit(0 if all(f.works for f in findings) else 1)
+    if in_json:
+        _say(as_json(findings))
+    else:
+        render(findings)
+    enough = ("ok",) if strict else ("ok", "warning")
+    sys.exit(0 if all(f.status in enough for f in findings) else 1)
 
 
 for _command in (trading.allowlist, trading.limits, trading.unlink, trading.signer):

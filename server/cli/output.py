@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -22,12 +22,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One thing looked at; `works` is False only where something that is set does not work."""
+    """One thing looked at; `works` is False only where something that is set does not work, `warns`
+    is True where something that is not set, or set in a way that is not for callers of others,
+    takes something away.
+    """
 
     what: str
     works: bool
     state: str
     effect: str = ""
+    warns: bool = False
+
+    @property
+    def status(self) -> Literal["ok", "warning", "fault"]:
+        """The finding in a word."""
+        if not self.works:
+            return "fault"
+        return "warning" if self.warns else "ok"
 
 
 def read_settings() -> Settings:

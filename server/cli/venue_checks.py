@@ -120,9 +120,8 @@ async def _network(
     except Refused as refused:
         # An address that nobody set is no fault of this setting; what it switches off is told.
         chosen = f"venue_{venue.network}_url" in settings.model_fields_set
-        return [
-            DoctorFinding(name, not chosen, refused.refusal.reason, f"no {' and no '.join(uses)}")
-        ]
+        effect = f"no {' and no '.join(uses)}"
+        return [DoctorFinding(name, not chosen, refused.refusal.reason, effect, warns=True)]
     skew = abs(venue_time - clock.now())
     state = f"for {' and '.join(uses)}; its clock differs by {skew.total_seconds():.1f} s"
     if skew > SKEW_AT_MOST:

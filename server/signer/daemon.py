@@ -215,7 +215,8 @@ def prepared(
         if getattr(settings, name) is None
     ]
     if missing:
-        raise NotStarted("set " + ", ".join(f"WALLET_{name.upper()}" for name in missing))
+        names = ", ".join(f"WALLET_{name.upper()}" for name in missing)
+        raise NotStarted(f"the signer lacks {names}: set them in an environment of its own")
     if settings.signer_socket is None or settings.signer_keys is None:
         raise NotStarted("set WALLET_SIGNER_SOCKET and WALLET_SIGNER_KEYS")
     if settings.signer_seal_file is None or settings.signer_peer_uid is None:

@@ -13,6 +13,7 @@ import pytest
 
 from skill.text import refusals_md
 from tests.house.note_forms import forms_md
+from tests.house.settings_page import settings_md, settings_schema
 from tools.catalogue import OPERATIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,7 +24,12 @@ def refusals() -> str:
     return refusals_md(OPERATIONS)
 
 
-MADE: Final[dict[str, Callable[[], str]]] = {"refusals.md": refusals, "notes.md": forms_md}
+MADE: Final[dict[str, Callable[[], str]]] = {
+    "refusals.md": refusals,
+    "notes.md": forms_md,
+    "settings.md": settings_md,
+    "schemas/wallet.schema.json": settings_schema,
+}
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import tomllib
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
-from server.settings import Settings
+from server.settings import Settings, unknown_names
+from tests.house.settings_page import EXAMPLES
 
 
 @pytest.fixture(autouse=True)
@@ -136,3 +142,37 @@ def test_state_keys_come_from_a_setting_or_its_file_and_one_process_makes_its_ow
     told = Settings()
     assert told.state_ring().keys == (b"n" * 32, b"o" * 32)
     assert "nnn" not in repr(told)
+
+
+def _schema() -> Any:
+    return json.loads((EXAMPLES.parent / "schemas" / "wallet.schema.json").read_text())
+
+
+def test_the_example_of_the_file_is_read_as_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example = (EXAMPLES / "wallet.toml").read_text()
+    jsonschema.validate(tomllib.loads(example), _schema())
+    for name in ("keeper.key", "webhook.key", "state.keys"):
+        (tmp_path / name).write_text("ab" * 32)
+    shutil.copy(Path(__file__).parents[2] / "server" / "data" / "markets.toml", tmp_path)
+    (tmp_path / "wallet.toml").write_text(example.replace("/etc/wallet", str(tmp_path)))
+    told = Settings()
+    assert told.model_fields_set >= set(tomllib.loads(example))
+    assert unknown_names(told) == []
+    assert len(told.chain_facts()[0].nodes) == 3
+    assert told.config().markets
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"spred_bps": 1},
+        {"database_pool": 0},
+        {"log_format": "xml"},
+        {"chains": {"8453": {"rcp": "x"}}},
+    ],
+)
+def test_the_schema_refuses_what_the_settings_refuse_or_ignore(wrong: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, _schema())

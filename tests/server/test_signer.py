@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from eth_account import Account
 
 from chain.contracts import eip712
@@ -24,6 +25,7 @@ from domain.mandates.terms import typed_data
 from domain.refusals import Refused
 from domain.trading.keeper_key_rules import SigningRefused
 from domain.trading.venue_account import milliseconds
+from server.cli.main import main
 from server.settings import Settings
 from server.signer.client import SignerClient
 from server.signer.daemon import NotStarted, Signer, listening, prepared
@@ -440,6 +442,18 @@ async def test_it_does_not_start_without_its_settings(
         match="WALLET_SIGNER_SOCKET, WALLET_SIGNER_KEYS, WALLET_SIGNER_SEAL_FILE, WALLET_SIGNER_PEER_UID",
     ):
         prepared(Settings(), Clock())
+
+
+def test_started_with_the_environment_of_the_service_it_says_in_one_sentence_what_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WALLET_SIGNER_SOCKET", str(tmp_path / "s"))
+    monkeypatch.setenv("WALLET_KEEPER_PRIVATE_KEY", "0x" + "12" * 32)
+    told = CliRunner().invoke(main, ["signer"])
+    lacks = "WALLET_SIGNER_KEYS, WALLET_SIGNER_SEAL_FILE, WALLET_SIGNER_PEER_UID"
+    said = f"Error: the signer lacks {lacks}: set them in an environment of its own\n"
+    assert (told.exit_code, told.output) == (1, said)
 
 
 def test_a_serving_process_never_loads_what_opens_keys() -> None:
