@@ -15,7 +15,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
-from chain.reads import receipts, vault_states
+from chain.reads import receipts, sending, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transactions_to
 from chain.reads.vault_state_cache import VaultStateCache
@@ -26,7 +26,9 @@ from domain.chain_facts import (
     BlockStamp,
     Call,
     Receipt,
+    SendingFacts,
     SentTransactions,
+    SignedTransaction,
     SignerCheck,
     Simulation,
     VaultLog,
@@ -236,6 +238,14 @@ class EvmChain(BlockReader):
                 raise self.node().unavailable(f"the call cannot be tried: {fault}") from None
             return Simulation(False, receipts.revert_of(fault), None, block)
         return Simulation(True, None, gas, block)
+
+    async def sending_facts(self, address: str) -> SendingFacts:
+        """Facts that an account sends by: its next nonce, its balance, the fees."""
+        return await sending.sending_facts(self, address)
+
+    async def broadcast(self, signed: SignedTransaction) -> None:
+        """Hand signed bytes to every node. Errors: `chain_unavailable` where none accepts them."""
+        await sending.broadcast(self, signed.raw)
 
     async def creation(self, public_id: str, digest: str, by: BlockStamp) -> VaultLog | None:
         """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""

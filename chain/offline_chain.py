@@ -9,7 +9,7 @@ from typing import Final
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.contracts import abi_codec, eip712, signatures
+from chain.contracts import abi_codec, eip712, signatures, transactions
 from chain.contracts.vault_address import vault_address
 from chain.networks import ChainConfig
 from chain.rpc import decoding
@@ -53,6 +53,8 @@ class OfflineChain:
     digest = staticmethod(eip712.digest)
     vault_address = staticmethod(vault_address)
     on_chain_form = staticmethod(signatures.on_chain_form)
+    function_call = staticmethod(abi_codec.function_call)
+    signed_transaction = staticmethod(transactions.read_signed)
     explain_call = staticmethod(abi_codec.decode_calldata)
 
     def create_call(

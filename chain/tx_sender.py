@@ -2,72 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from statistics import median_low
 from typing import Final
 
 import anyio
 from eth_abi import encode
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
-from eth_account.types import TransactionDictType
-from eth_typing import HexStr
 from eth_utils import to_checksum_address
 
 from chain.adapter import EvmChain
 from chain.chains import EvmChains
-from chain.contracts import abi_codec
-from chain.quorum import majority, note_dissent, query_each_node, quorum_read
+from chain.contracts import abi_codec, transactions
+from chain.quorum import majority, note_dissent, query_each_node
+from chain.reads import sending
 from chain.reads.receipts import revert_of
 from chain.rpc.errors import NodeError
-from domain.chain_facts import Call, Receipt
+from domain.chain_facts import Call, Receipt, Transaction
 from domain.refusals import Refused, refusal
 
 EXECUTE_GAS: Final = 700_000
 POLLS: Final = 60
 POLL_S: Final = 0.5
 STUCK_AFTER: Final = 20
-BUMP_PERCENT: Final = 130
-_ON_ITS_WAY: Final = ("known", "underpriced", "nonce too low")
 SPARE: Final = 20
 """Transactions that the key must be able to pay for before it sends one that can wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transaction:
-    """A transaction before it is signed (EIP-1559). Units: wei, and gas."""
-
-    chain_id: int
-    to: str
-    data: str
-    value: int
-    nonce: int
-    gas: int
-    max_fee: int
-    tip: int
-
-    def with_higher_fee(self) -> Transaction:
-        """A replacement with fees high enough for nodes to accept it."""
-        return replace(self, max_fee=_bumped(self.max_fee), tip=_bumped(self.tip))
-
-    def as_json(self) -> TransactionDictType:
-        """The fields that are signed."""
-        return {
-            "type": 2,
-            "chainId": self.chain_id,
-            "to": HexStr(self.to),
-            "data": HexStr(self.data),
-            "value": self.value,
-            "nonce": self.nonce,
-            "gas": self.gas,
-            "maxFeePerGas": self.max_fee,
-            "maxPriorityFeePerGas": self.tip,
-        }
-
-
-def _bumped(price: int) -> int:
-    return price * BUMP_PERCENT // 100 + 1
 
 
 class TxSender:
@@ -111,20 +69,9 @@ class TxSender:
         `chain_unavailable`.
         """
         chain, address = self._chains.get(chain_id), self.address
-        balances = await query_each_node(
-            chain, lambda view: view.node().quantity("eth_getBalance", address, "latest")
-        )
-        fee, tip = await self.fees(chain)
-        return _median(balances) >= SPARE * EXECUTE_GAS * (2 * fee + tip)
-
-    @staticmethod
-    async def fees(chain: EvmChain) -> tuple[int, int]:
-        """(gas price, tip) in wei, each the median of the nodes' answers."""
-        fees = await query_each_node(chain, lambda view: view.node().quantity("eth_gasPrice"))
-        tips = await query_each_node(
-            chain, lambda view: view.node().quantity("eth_maxPriorityFeePerGas")
-        )
-        return _median(fees), _median(tips)
+        balance = await sending.balance(chain, address)
+        fee, tip = await sending.fees(chain)
+        return balance >= SPARE * EXECUTE_GAS * (2 * fee + tip)
 
     async def _prepared(self, chain: EvmChain, call: Call) -> Transaction:
         draft = {"from": self.address, "to": call.to, "data": call.data}
@@ -139,37 +86,26 @@ class TxSender:
         revert_name = estimates[agreeing[0]]
         if isinstance(revert_name, str):
             raise Refused(refusal("would_revert", why=revert_name))
-        fee, tip = await self.fees(chain)
-        gas = _median({n: e for n, e in estimates.items() if isinstance(e, int)}) * 13 // 10
+        fee, tip = await sending.fees(chain)
+        gas = sending.median({n: e for n, e in estimates.items() if isinstance(e, int)}) * 13 // 10
         return Transaction(
             chain_id=call.chain_id,
             to=call.to,
             data=call.data,
             value=int(call.value),
-            nonce=await quorum_read(chain, "a nonce", self._nonce),
+            nonce=await sending.next_nonce(chain, self.address),
             gas=max(gas, EXECUTE_GAS),
             max_fee=2 * fee + tip,
             tip=tip,
         )
 
-    async def _nonce(self, view: EvmChain) -> int:
-        return await view.node().quantity("eth_getTransactionCount", self.address, "latest")
-
     async def _sign_and_broadcast(self, chain: EvmChain, transaction: Transaction) -> str:
-        """Sign a transaction, send it to every node and return its hash: a node that withholds it
-        cannot delay it. Errors: `chain_unavailable` where no node accepts it.
+        """Sign a transaction, send it to every node and return its hash. Errors:
+        `chain_unavailable` where no node accepts it.
         """
-        signed = self._account.sign_transaction(transaction.as_json())
-        raw = "0x" + bytes(signed.raw_transaction).hex()
-        await query_each_node(chain, lambda view: self._broadcast(view, raw))
-        return "0x" + bytes(signed.hash).hex()
-
-    async def _broadcast(self, view: EvmChain, raw: str) -> None:
-        try:
-            await view.node().ask("eth_sendRawTransaction", raw)
-        except NodeError as fault:
-            if not any(word in str(fault) for word in _ON_ITS_WAY):
-                raise view.node().unavailable(f"it takes no transaction: {fault}") from None
+        signed = transactions.sign(self._account.key, transaction)
+        await sending.broadcast(chain, signed.raw)
+        return signed.tx_hash
 
 
 async def _estimate_gas(view: EvmChain, draft: dict[str, str]) -> int | str:
@@ -195,11 +131,6 @@ async def _receipt_or_none(chain: EvmChain, tx_hash: str) -> Receipt | None:
         return None
 
 
-def _median(amounts: Mapping[int, int]) -> int:
-    """The lower median: one node's outlier decides nothing."""
-    return median_low(amounts.values())
-
-
 def address_of(private_key: str) -> str:
     """EIP-55 address of a private key."""
     return str(Account.from_key(private_key).address)
@@ -219,7 +150,7 @@ async def deploy(
     )
     data = compiled["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
     estimate = await rpc.quantity("eth_estimateGas", {"from": account.address, "data": data})
-    fee, tip = await TxSender.fees(chain)
+    fee, tip = await sending.fees(chain)
     nonce = await rpc.quantity("eth_getTransactionCount", account.address, "latest")
     signed = account.sign_transaction(
         {

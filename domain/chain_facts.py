@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
@@ -187,6 +187,65 @@ class Call:
     data: str
     value: str = "0"
     sender: str | None = field(default=None, metadata=LEFT_OUT | wire_name("from"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A transaction before it is signed (EIP-1559). Units: wei, and gas."""
+
+    chain_id: int
+    to: str
+    data: str
+    value: int
+    nonce: int
+    gas: int
+    max_fee: int
+    tip: int
+
+    def with_higher_fee(self) -> Transaction:
+        """A replacement with fees high enough for nodes to accept it."""
+        return replace(self, max_fee=_bumped(self.max_fee), tip=_bumped(self.tip))
+
+    def is_fee_bump_of(self, other: Transaction) -> bool:
+        """True where it differs from another by its fees alone, and pays more."""
+        return self.max_fee > other.max_fee and self.does_the_same(other)
+
+    def does_the_same(self, other: Transaction) -> bool:
+        """True where it differs from another by its fees alone, or in nothing."""
+        return replace(self, max_fee=other.max_fee, tip=other.tip) == other
+
+
+BUMP_PERCENT: Final = 130
+
+
+def _bumped(price: int) -> int:
+    return price * BUMP_PERCENT // 100 + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedTransaction:
+    """A signed transaction, and whose signature it carries.
+
+    Shapes: `raw` the bytes that are sent, `tx_hash` lower case, both 0x hex; `sender` EIP-55.
+    """
+
+    raw: str
+    tx_hash: str
+    sender: str
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendingFacts:
+    """Facts that an account sends by: its next nonce and balance, and the fees now.
+
+    Units: wei.
+    """
+
+    nonce: int
+    balance: int
+    max_fee: int
+    tip: int
 
 
 @dataclass(frozen=True, slots=True)

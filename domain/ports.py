@@ -7,13 +7,16 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from domain.agents.key_rules import AgentCall
 from domain.chain_facts import (
     BlockStamp,
     Call,
     DecodedCalldata,
     InnerCall,
     Receipt,
+    SendingFacts,
     SentTransactions,
+    SignedTransaction,
     SignerCheck,
     Simulation,
     VaultFunction,
@@ -22,6 +25,7 @@ from domain.chain_facts import (
 )
 from domain.mandates.actions import Actions
 from domain.mandates.approvals import ApprovalChain
+from domain.mandates.mandate import SignedTerms
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue_port import OrderSigner as OrderSigner
@@ -136,6 +140,12 @@ class Chain(Actions, ApprovalChain, Protocol):
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""
 
+    def function_call(self, function: str, args: Sequence[Usdc | str | int]) -> str:
+        """Calldata of a function by its signature, such as `deposit(uint256,address)`."""
+
+    def signed_transaction(self, raw: str) -> SignedTransaction | None:
+        """The call in signed bytes (EIP-1559) with its sender; None for anything else."""
+
     def explain_call(self, data: str) -> DecodedCalldata:
         """Decode calldata of known functions; never raises."""
 
@@ -164,6 +174,12 @@ class Chain(Actions, ApprovalChain, Protocol):
 
     async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
         """The transactions of an account to a contract after a block, failed ones too."""
+
+    async def sending_facts(self, address: str) -> SendingFacts:
+        """Facts that an account sends by: its next nonce, its balance, the fees."""
+
+    async def broadcast(self, signed: SignedTransaction) -> None:
+        """Hand signed bytes to every node. Errors: `chain_unavailable` where none accepts them."""
 
     async def simulate(self, call: Call) -> Simulation:
         """Run the call at the newest block without sending it."""
@@ -248,3 +264,22 @@ class HouseKeeper(Protocol):
 
     async def send(self, call: Call) -> Receipt:
         """Sign, send and wait for the receipt; one manager of nonces, stuck fees are replaced."""
+
+
+class AgentSigner(Protocol):
+    """Agents' keys that the service holds, in a process of their own, which decides by itself what
+    it signs (`domain.agents.key_rules`).
+
+    Errors: `not_configured` where it is away, SigningRefused with its reason.
+    """
+
+    async def agent_address(self, agent_id: str) -> str:
+        """EIP-55 address of an agent's key; the key is made at the first call."""
+
+    async def agent_key_end(self, agent_id: str) -> None:
+        """No transaction is signed with the agent's key from now on."""
+
+    async def agent_signed(
+        self, agent_id: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
+    ) -> str:
+        """The signed bytes of a call of the vault of these terms, 0x hex."""

@@ -115,6 +115,10 @@ class _Known(Formatter):
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
+class SigningRefused(Exception):
+    """The signer refuses; the sentence says why."""
+
+
 def refusal(
     code: str,
     values: Mapping[str, object] = _NOTHING,

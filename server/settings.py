@@ -332,6 +332,10 @@ class Settings(BaseSettings):
     """Of the signer alone: the file with their seal."""
     signer_peer_uid: int | None = Field(default=None, ge=0)
     """Of the signer alone: the service's user id, who alone may ask it."""
+    hosted_agents: str = "off"
+    """In the service and in the signer: the signer holds keys of agents whose owners ask for that
+    ([keys of agents](operating.md#keys-of-agents)).
+    """
 
     @classmethod
     def settings_customise_sources(

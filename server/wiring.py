@@ -14,17 +14,19 @@ import anyio
 
 from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
-from domain.ports import Clock, Ids, OrderSigner
+from domain.ports import AgentSigner, Clock, Ids
 from server.lazy.lazy_parts import LazyHouseKeeper, LazyVenues
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.store import Store, open_store
 from tools.model.operation import Deps
+from tools.model.switches import is_on
 from tools.model.telemetry import NullTelemetry
 from tools.model.webhook_signing import WebhookSigning
 
 if TYPE_CHECKING:
     from http_shim.metrics import Metrics
+    from server.signer.client import SignerClient
     from venue.venues import Networks
 
 
@@ -95,6 +97,7 @@ async def build_runtime(
         keeper=LazyHouseKeeper(chains, key.get_secret_value()) if key else None,
         venues=venues,
         signer=_signer(settings.signer_socket) if settings.signer_socket else None,
+        agent_signer=_agent_signer(settings),
         paper=SimulatedExchange(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
         sealing=settings.state_ring(),
@@ -116,10 +119,15 @@ async def _opened(settings: Settings, metrics: Metrics | None) -> Store:
     return await watched_store(settings.database_url, settings.patience(), metrics)
 
 
-def _signer(socket: Path) -> OrderSigner:
+def _signer(socket: Path) -> SignerClient:
     from server.signer.client import SignerClient
 
     return SignerClient(socket)
+
+
+def _agent_signer(settings: Settings) -> AgentSigner | None:
+    socket = settings.signer_socket if is_on(settings.hosted_agents) else None
+    return None if socket is None else _signer(socket)
 
 
 def _signing(settings: Settings) -> WebhookSigning | None:

@@ -30,6 +30,7 @@ from storage.repositories.orders import OrderRepository
 from storage.repositories.paper_books import PaperBookRepository
 from storage.repositories.policies import PolicyRepository
 from storage.repositories.resync_progress import ResyncRepository
+from storage.repositories.sent_calls import HostedKeyRepository, SentCallRepository
 from storage.repositories.state_cache import StateCache
 from storage.repositories.stop_line_state import StopLineStateRepository
 from storage.repositories.stored_bytes import StoredBytesRepository
@@ -53,6 +54,8 @@ class UnitOfWork:
     grants: GrantRepository
     approvals: ApprovalRepository
     reservations: ReservationRepository
+    sent_calls: SentCallRepository
+    hosted_keys: HostedKeyRepository
     idempotency: IdempotencyRepository
     switches: SwitchRepository
     policies: PolicyRepository

@@ -6,6 +6,7 @@ from typing import Final
 
 from tools import operator, sign_in
 from tools.actions import (
+    act,
     approval_detail,
     event_reports,
     execute_call,
@@ -17,6 +18,7 @@ from tools.agents import (
     auction_ledger,
     balances,
     connections,
+    hosted_key,
     offers,
     policy,
     registry,
@@ -47,6 +49,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *sign_in.OPERATIONS,
     *registry.OPERATIONS,
     *connections.OPERATIONS,
+    *hosted_key.OPERATIONS,
     *policy.OPERATIONS,
     *balances.OPERATIONS,
     *offers.OPERATIONS,
@@ -64,6 +67,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *vault_creation.OPERATIONS,
     *funding.OPERATIONS,
     *execute_call.OPERATIONS,
+    *act.OPERATIONS,
     *approval_detail.OPERATIONS,
     *owner_calls.OPERATIONS,
     *vault_creation.TRANSACTIONS,

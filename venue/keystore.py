@@ -1,5 +1,5 @@
-"""Keystore: the keeper's venue keys, encrypted on disk, one per network and wallet; used by the
-signer process only.
+"""Keystore: the keeper's venue keys, encrypted on disk, one per network and wallet, and the keys of
+agents; used by the signer process only.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from eth_account import Account
 from eth_keys.datatypes import PrivateKey
@@ -18,7 +18,11 @@ from eth_keys.datatypes import PrivateKey
 from domain.trading.venue_values import NETWORKS, Network
 from venue.signing import key_from
 
+Purpose: TypeAlias = Network | Literal["agent"]
+"""What a key signs for: a linked wallet at a network of the venue, or an agent by its id."""
+
 _WALLET: Final = re.compile(r"0x[0-9a-f]{40}")
+_AGENT: Final = re.compile(r"u_[a-z2-7]{10}")
 _ROUNDS: Final = 100_000
 _SHORTEST_SEAL: Final = 32
 
@@ -46,9 +50,9 @@ class Keystore:
         self._seal = seal_file.read_text().strip()
         if len(self._seal) < _SHORTEST_SEAL:
             raise Unsafe(f"the seal has at least {_SHORTEST_SEAL} characters")
-        self._open: dict[tuple[Network, str], PrivateKey] = {}
+        self._open: dict[tuple[Purpose, str], PrivateKey] = {}
 
-    def address(self, network: Network, wallet: str) -> str:
+    def address(self, network: Purpose, wallet: str) -> str:
         """EIP-55 address of the key for a linked wallet; the key is created at the first call."""
         key = self._find(network, wallet) or self._make(network, wallet)
         return str(key.public_key.to_checksum_address())
@@ -64,7 +68,27 @@ class Keystore:
         del self._open[network, wallet.lower()]
         return self.address(network, wallet)
 
-    def key(self, network: Network, wallet: str) -> PrivateKey | None:
+    def agent_address(self, agent_id: str) -> str:
+        """EIP-55 address of an agent's key; the key is created at the first call."""
+        return self.address("agent", agent_id)
+
+    def agent_key(self, agent_id: str) -> bytes | None:
+        """An agent's key; None where there is none."""
+        key = self._find("agent", agent_id)
+        return None if key is None else key.to_bytes()
+
+    def end_agent(self, agent_id: str) -> None:
+        """Put an agent's key away: nothing is signed with it from now on. Its sealed file stays, as
+        what is paid to its address could never be moved without.
+        """
+        key = self._find("agent", agent_id)
+        if key is None:
+            return
+        ended = f"{key.public_key.to_address()}.ended"
+        self._path("agent", agent_id, "json").replace(self._path("agent", agent_id, ended))
+        del self._open["agent", agent_id]
+
+    def key(self, network: Purpose, wallet: str) -> PrivateKey | None:
         """The key for a linked wallet; None where there is none."""
         return self._find(network, wallet)
 
@@ -76,13 +100,13 @@ class Keystore:
         self._write(path, str(nonce))
         return nonce
 
-    def _path(self, network: Network, wallet: str, kind: str) -> Path:
-        name = wallet.lower()
-        if network not in NETWORKS or not _WALLET.fullmatch(name):
-            raise ValueError("a key belongs to a network and a wallet")
+    def _path(self, network: Purpose, wallet: str, kind: str) -> Path:
+        name, form = wallet.lower(), _AGENT if network == "agent" else _WALLET
+        if network not in (*NETWORKS, "agent") or not form.fullmatch(name):
+            raise ValueError("a key belongs to a network and a wallet, or to an agent")
         return self._folder / f"{network}-{name}.{kind}"
 
-    def _find(self, network: Network, wallet: str) -> PrivateKey | None:
+    def _find(self, network: Purpose, wallet: str) -> PrivateKey | None:
         path = self._path(network, wallet, "json")
         key = self._open.get((network, wallet.lower()))
         if key is None and path.exists():
@@ -90,7 +114,7 @@ class Keystore:
             self._open[network, wallet.lower()] = key
         return key
 
-    def _make(self, network: Network, wallet: str) -> PrivateKey:
+    def _make(self, network: Purpose, wallet: str) -> PrivateKey:
         secret = self._random().to_bytes(32, "big")
         sealed = Account.encrypt(secret, self._seal, kdf="pbkdf2", iterations=_ROUNDS)
         self._write(self._path(network, wallet, "json"), json.dumps(sealed))

@@ -100,6 +100,15 @@ def calldata(contract: str, function: str, args: Sequence[AbiValue]) -> str:
         raise invalid(function, f"an argument does not fit: {type(error).__name__}") from None
 
 
+def function_call(function: str, args: Sequence[AbiValue]) -> str:
+    """Calldata of a function by its signature, such as `deposit(uint256,address)`, whose types are
+    no tuples; amounts as `Usdc` or int, addresses as 0x text.
+    """
+    types = [t for t in function.partition("(")[2].removesuffix(")").split(",") if t]
+    fitted = [_fitted(t, a) for t, a in zip(types, args, strict=True)]
+    return "0x" + (keccak(text=function)[:4] + encode(types, fitted)).hex()
+
+
 def _fitted(kind: str, value: AbiValue) -> AbiValue:
     if isinstance(value, Usdc):
         return value.micros

@@ -104,3 +104,43 @@ contract LendingMarket is ERC4626 {
         lent -= amount;
     }
 }
+
+/// @notice A pool in the form of Aave's: what is supplied grows by `gain`, and the token's balance tells of it.
+contract AavePool {
+    AToken public immutable token;
+
+    constructor(IERC20 usdc) {
+        token = new AToken(usdc);
+    }
+
+    function supply(address asset, uint256 amount, address onBehalfOf, uint16) external {
+        IERC20(asset).transferFrom(msg.sender, address(token), amount);
+        token.add(onBehalfOf, amount);
+    }
+
+    function withdraw(address, uint256 amount, address to) external returns (uint256) {
+        token.take(msg.sender, amount, to);
+        return amount;
+    }
+}
+
+contract AToken {
+    IERC20 private immutable usdc;
+    address private immutable pool = msg.sender;
+    mapping(address => uint256) public balanceOf;
+
+    constructor(IERC20 usdc_) {
+        usdc = usdc_;
+    }
+
+    function add(address holder, uint256 amount) external {
+        require(msg.sender == pool);
+        balanceOf[holder] += amount;
+    }
+
+    function take(address holder, uint256 amount, address to) external {
+        require(msg.sender == pool);
+        balanceOf[holder] -= amount;
+        usdc.transfer(to, amount);
+    }
+}

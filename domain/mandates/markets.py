@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from domain.mandates.target_parsing import confusable_key
 from domain.mandates.targets import VENUE, Target
-from domain.refusals import invalid
+from domain.money import Usdc
+from domain.refusals import Refused, invalid, refusal
 from domain.wire_fields import JsonObject, copy_fields, described
 
 STATUSES: Final = ("live", "paper", "planned")
+_ENFORCED_BY: Final = {
+    "erc4626": "contract",
+    "aave": "contract",
+    "venue": "venue",
+    "x402": "guard",
+}
 
 # deposit, withdraw and redeem of ERC-4626: the words that must be the vault's own address, the
 # signature, pulled amount and report kind.
@@ -25,6 +32,21 @@ ENCODING: Final = (
     "selector, then each argument in 32 bytes; receiver and owner are the mandate's vault; assets "
     "in base units (6 decimals)"
 )
+# supply and withdraw of an Aave pool (version 3).
+AAVE: Final = (
+    (
+        "0x617ba037",
+        (2,),
+        "supply(address asset,uint256 amount,address onBehalfOf,uint16 referralCode)",
+        "amount",
+        "buy",
+    ),
+    ("0x69328dec", (2,), "withdraw(address asset,uint256 amount,address to)", "0", "sell"),
+)
+AAVE_ENCODING: Final = (
+    "selector, then each argument in 32 bytes; asset is USDC; onBehalfOf and to are the mandate's "
+    "vault; amount in base units (6 decimals); referralCode 0"
+)
 
 
 # The value probes: valueOf(address) of the market's ShareValue, the price of the shares; where none
@@ -32,6 +54,45 @@ ENCODING: Final = (
 # squeeze of liquidity for a loss.
 VALUE_OF: Final = "0xa48028aa"
 MAX_WITHDRAW: Final = "0xce96cb77"
+BALANCE_OF: Final = "0x70a08231"
+
+Word = Literal["amount", "vault", "usdc", "0"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One call by its function and what each argument is: the amount, the mandate's vault, USDC,
+    or 0. `pulls`: the amount is pulled from the vault, and approved for that.
+    """
+
+    function: str
+    words: tuple[Word, ...]
+    pulls: bool
+
+    def arguments(self, amount: Usdc, vault: str, usdc: str) -> tuple[Usdc | str | int, ...]:
+        """The arguments, in the order of the function."""
+        values: dict[Word, Usdc | str | int] = {
+            "amount": amount,
+            "vault": vault,
+            "usdc": usdc,
+            "0": 0,
+        }
+        return tuple(values[word] for word in self.words)
+
+
+Way = Literal["enter", "exit"]
+_RECIPES: Final[Mapping[tuple[str, Way], Recipe]] = {
+    ("erc4626", "enter"): Recipe("deposit(uint256,address)", ("amount", "vault"), pulls=True),
+    ("erc4626", "exit"): Recipe(
+        "withdraw(uint256,address,address)", ("amount", "vault", "vault"), pulls=False
+    ),
+    ("aave", "enter"): Recipe(
+        "supply(address,uint256,address,uint16)", ("usdc", "amount", "vault", "0"), pulls=True
+    ),
+    ("aave", "exit"): Recipe(
+        "withdraw(address,uint256,address)", ("usdc", "amount", "vault"), pulls=False
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +150,9 @@ class MarketTold:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """One market (contract 8). `kind` is erc4626, venue or x402; `address` is set for contracts,
-    and `share_value` where the value probe of its shares is deployed.
+    """One market (contract 8). `kind` is erc4626, aave, venue or x402; `address` is set for
+    contracts, `share_value` where the value probe of an ERC-4626 market's shares is deployed, and
+    `share_token` for the token of an Aave pool whose balance is what was supplied.
     """
 
     id: str
@@ -105,6 +167,14 @@ class Market:
     hosts: tuple[str, ...] = ()
     source: str | None = None
     share_value: str | None = None
+    share_token: str | None = None
+
+    def recipe(self, way: Way) -> Recipe:
+        """The call by which it is entered or left. Errors: `no_recipe`."""
+        recipe = _RECIPES.get((self.kind, way))
+        if recipe is None or self.address is None:
+            raise Refused(refusal("no_recipe", market=self.id, way=way))
+        return recipe
 
     def targets(self) -> tuple[Target, ...]:
         """The entries this market stands for."""
@@ -113,17 +183,23 @@ class Market:
         if self.kind == "venue":
             venue = Target("venue", venue=self.venue, symbols=self.symbols)
             return (replace(venue, label=self.name, market=self.id),)
+        if self.kind == "aave":
+            calls = (self._call(s, own, None, signature) for s, own, signature, *_ in AAVE)
+            held = self._entry(self.share_token, BALANCE_OF, (0,), BALANCE_OF, "what is supplied")
+            return (*calls, held)
         # Calls name the market itself as their probe where no price of its shares is deployed.
         probe = MAX_WITHDRAW if self.share_value is None else None
-        calls = tuple(
-            self._entry(self.address, selector, own, probe, signature.partition("(")[0])
-            for selector, own, signature, *_ in ERC4626
-        )
+        calls = (self._call(s, own, probe, signature) for s, own, signature, *_ in ERC4626)
         if self.share_value is None:
-            return calls
+            return tuple(calls)
         # A probe stands on the address of a listed call, and this one is a view that moves nothing.
         value = self._entry(self.share_value, VALUE_OF, (0,), VALUE_OF, "value of its shares")
         return (*calls, value)
+
+    def _call(
+        self, selector: str, own: tuple[int, ...], probe: str | None, signature: str
+    ) -> Target:
+        return self._entry(self.address, selector, own, probe, signature.partition("(")[0])
 
     def _entry(
         self, address: str | None, selector: str, own: tuple[int, ...], probe: str | None, name: str
@@ -139,7 +215,8 @@ class Market:
         elif self.kind == "venue":
             at = VenueSymbols(venue=self.venue, symbols=self.symbols)
         else:
-            calls = (MarketCall(s, signature, ENCODING, a, r) for s, _, signature, a, r in ERC4626)
+            rows, how = (AAVE, AAVE_ENCODING) if self.kind == "aave" else (ERC4626, ENCODING)
+            calls = (MarketCall(s, signature, how, a, r) for s, _, signature, a, r in rows)
             at = ContractAt(address=self.address, calls=tuple(calls))
         return copy_fields(MarketTold, self, target=at)
 
@@ -149,16 +226,16 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
     markets = []
     for row in rows:
         kind = row.get("kind")
-        if kind not in ("erc4626", "venue", "x402") or row.get("status") not in STATUSES:
+        if kind not in _ENFORCED_BY or row.get("status") not in STATUSES:
             raise ValueError(f"market {row.get('id')}: unknown kind or status")
-        if kind == "erc4626" and not row.get("address") and row["status"] != "planned":
-            raise ValueError(f"market {row.get('id')}: an address is needed")
-        enforced = {"erc4626": "contract", "venue": "venue", "x402": "guard"}[kind]
+        needs = {"erc4626": ("address",), "aave": ("address", "share_token")}.get(kind, ())
+        if row["status"] != "planned" and not all(row.get(name) for name in needs):
+            raise ValueError(f"market {row.get('id')}: it needs {' and '.join(needs)}")
         market = Market(
             str(row["id"]),
             str(row["name"]),
             row["status"],
-            enforced,
+            _ENFORCED_BY[kind],
             row.get("chain_id"),
             kind,
             row.get("address"),
@@ -167,11 +244,22 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
             tuple(row.get("hosts", ())),
             row.get("source"),
             row.get("share_value"),
+            row.get("share_token"),
         )
         markets.append(market)
     if len({m.id for m in markets}) != len(markets):
         raise ValueError("a market id occurs twice")
     return tuple(markets)
+
+
+def market_of(market_id: str, markets: Sequence[Market], chain_id: int) -> Market:
+    """The market of that id on a chain. Errors: `invalid_request`."""
+    market = next((m for m in markets if m.id == market_id), None)
+    if market is None:
+        raise invalid("action.market", "there is no such market")
+    if market.chain_id not in (None, chain_id):
+        raise invalid("action.market", f"it is on chain {market.chain_id}")
+    return market
 
 
 def resolve(ids: Sequence[str], markets: Sequence[Market], chain_id: int) -> tuple[Target, ...]:

@@ -47,6 +47,32 @@ KINDS: Final = (
     kind("below_stop_line", 409, "owner", READ_MANDATE).says(
         "Worth {worth} stands below the stop line {floor}."
     ),
+    kind(
+        "no_recipe",
+        409,
+        "agent",
+        NextStep(
+            'Give the call itself: action {kind: "call", target, data, approve_amount}',
+            "mandate_act",
+            "POST /wallet/mandates/{public_id}/act",
+            AGENT,
+            needs_rest=True,
+        ),
+        _MARKETS,
+    ).says("No call of market {market} is known by which to {way} it by name."),
+    kind(
+        "gas_needed",
+        409,
+        "owner",
+        NextStep("Send detail.amount_wei of the chain's own coin to detail.address, and repeat"),
+        retry_safe=True,
+    ).says(
+        "{address} holds too little of the coin of chain {chain_id} to pay for gas: {amount_wei} "
+        "wei are missing."
+    ),
+    kind("signer_refused", 409, "operator", READ_MANDATE).says(
+        "The signer does not sign this call: {why}."
+    ),
     kind("would_revert", 409, "agent", _AGAIN_RIGHT, READ_MANDATE, retry_safe=True).says(
         "The chain says that the call would revert: {why}."
     ),

@@ -15,6 +15,7 @@ from decimal import Decimal
 from typing import Final
 
 from domain.money import BPS
+from domain.refusals import SigningRefused
 from domain.trading.venue_values import VENUE, OrderBook, Perp
 from domain.wire_fields import JsonObject
 
@@ -26,10 +27,6 @@ _CLOID: Final = re.compile(r"0x[0-9a-f]{32}")
 # As the venue writes it before it hashes: one with a trailing zero is another action there.
 _FIGURE: Final = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{0,7}[1-9])?")
 _ORDER_KEYS: Final = ("a", "b", "p", "s", "r", "t", "c")
-
-
-class SigningRefused(Exception):
-    """The signer refuses; the sentence says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

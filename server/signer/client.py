@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from domain.refusals import Refused, refusal
-from domain.trading.keeper_key_rules import SigningRefused
+from domain.agents.key_rules import AgentCall
+from domain.mandates.mandate import SignedTerms
+from domain.mandates.targets import Target
+from domain.refusals import Refused, SigningRefused, refusal
 from domain.trading.orders import CancelAction, Envelope, OrderAction
 from domain.trading.venue_values import Network
 from domain.wire_fields import JsonObject
 from venue.orders import action_of
 
 ANSWER_S: Final = 20
-LONGEST_LINE: Final = 64 * 1024
+LONGEST_LINE: Final = 256 * 1024
 
 
 class SignerClient:
-    """The `OrderSigner` port over a Unix socket; a connection a question."""
+    """The `OrderSigner` and `AgentSigner` ports over a Unix socket; a connection a question."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -58,6 +61,34 @@ class SignerClient:
         )
         envelope = Envelope(nonce=int(raw["nonce"]), expires_after=int(raw["expires_after"]))
         return envelope, dict(raw["signature"])
+
+    async def agent_address(self, agent_id: str) -> str:
+        """The address of an agent's key."""
+        return str((await self.ask({"do": "agent_address", "agent": agent_id}))["address"])
+
+    async def agent_key_end(self, agent_id: str) -> None:
+        """No transaction is signed with the agent's key from now on."""
+        await self.ask({"do": "agent_end", "agent": agent_id})
+
+    async def agent_signed(
+        self, agent_id: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
+    ) -> str:
+        """The signed bytes of a call of the vault of these terms."""
+        raw = await self.ask(
+            {
+                "do": "agent_sign",
+                "agent": agent_id,
+                "terms": {
+                    "message": dict(terms.message),
+                    "chain_id": terms.chain_id,
+                    "verifying_contract": terms.verifying_contract,
+                    "signature": terms.signature,
+                    "targets": [t.as_json() for t in targets],
+                },
+                "call": {**asdict(call), "amount": str(call.amount)},
+            }
+        )
+        return str(raw["raw"])
 
     async def ask(self, request: Mapping[str, object]) -> JsonObject:
         """Ask the signer. Errors: `not_configured` where it is away, NotSigned with its reason."""

@@ -1,4 +1,6 @@
-"""`wallet signer`: keeper keys behind a Unix socket; it decides by itself what it signs."""
+"""`wallet signer`: keys of the keeper and of agents behind a Unix socket; it decides by itself what
+it signs.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ from typing import Any, Final
 
 import anyio
 
+from chain.chains import EvmChains
 from chain.contracts import eip712
 from chain.contracts.signatures import recover
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.ports import Clock, Venue
-from domain.refusals import Refused
+from domain.refusals import Refused, SigningRefused
 from domain.trading.indices import dex_of
 from domain.trading.keeper_key_rules import (
     BOOK_FRESH,
     SignerMarket,
     SignerTerms,
-    SigningRefused,
     check_action,
     check_expiry,
     check_terms,
@@ -37,8 +39,10 @@ from domain.trading.venue_account import milliseconds
 from domain.trading.venue_values import NETWORKS, Network
 from domain.wire_fields import JsonObject
 from server.settings import Settings
+from server.signer.agent_keys import AgentKeys
 from server.system import SystemClock, SystemIds
 from server.venues import venues
+from tools.model.switches import is_on
 from venue import signing
 from venue.budget import InMemory
 from venue.keystore import Keystore, Unsafe
@@ -46,6 +50,8 @@ from venue.keystore import Keystore, Unsafe
 log = logging.getLogger("wallet.signer")
 LONGEST_LINE: Final = 256 * 1024
 ASK_S: Final = 15
+AGENT_REQUESTS: Final = ("agent_address", "agent_end", "agent_sign")
+AGENT_CALL_MS: Final = 10_000
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid (SO_PEERCRED)
 
 
@@ -60,11 +66,16 @@ class Signer:
     keys: Keystore
     clock: Clock
     venue: Callable[[Network], Venue]
+    agents: AgentKeys | None = None
 
     async def answer(self, request: JsonObject) -> dict[str, object]:
         """Answer one request. Errors: NotSigned with the reason; nothing is hashed before every
         check has passed.
         """
+        if request.get("do") in AGENT_REQUESTS:
+            if self.agents is None:
+                raise SigningRefused("no keys of agents are held here: WALLET_HOSTED_AGENTS is off")
+            return await self.agents.answer(request)
         network, wallet = request.get("network"), request.get("wallet")
         if network not in NETWORKS or not isinstance(wallet, str):
             raise SigningRefused("a network and a wallet are due")
@@ -226,8 +237,16 @@ def prepared(
         keys = Keystore(settings.signer_keys, settings.signer_seal_file, SystemIds().nonce256)
     except (Unsafe, OSError) as error:
         raise NotStarted(str(error)) from None
-    signer = Signer(keys=keys, clock=clock, venue=networks.get)
-    return signer, settings.signer_socket, settings.signer_peer_uid, networks.close
+    chains = EvmChains(settings.chain_facts, AGENT_CALL_MS)
+    hosts = is_on(settings.hosted_agents)
+    agents = AgentKeys(keys=keys, chains=chains, clock=clock) if hosts else None
+    signer = Signer(keys=keys, clock=clock, venue=networks.get, agents=agents)
+
+    async def close() -> None:
+        await networks.close()
+        await chains.close()
+
+    return signer, settings.signer_socket, settings.signer_peer_uid, close
 
 
 async def run_signer(settings: Settings, report: Callable[[str], None]) -> None:

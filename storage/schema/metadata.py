@@ -206,6 +206,19 @@ Table(
     Index("reservations_call", "public_id", "data_hash"),
 )  # fmt: skip
 Table(
+    "sent_calls", metadata,
+    need("agent_id", Text), need("public_id", Text), need("key", Text), need("request_hash", Text),
+    need("chain_id", BIG), need("sender", Text), need("nonce", BIG), need("action_hash", Text),
+    need("stored_at", BIG), need("sent", Text), may("why", Text), may("outcome", Text),
+    may("tx_hash", Text), may("event_id", Text),
+    PrimaryKeyConstraint("agent_id", "public_id", "key"),
+    Index("sent_calls_nonce", "chain_id", "sender", "nonce", unique=True),
+)  # fmt: skip
+Table(
+    "hosted_keys", metadata,
+    Column("agent_id", Text, primary_key=True), need("address", Text), need("made_at", BIG), may("ended_at", BIG),
+)  # fmt: skip
+Table(
     "idempotency", metadata,
     need("scope", Text), need("key", Text), need("request_hash", Text), need("claimed_at", BIG),
     may("status", Integer), may("response", Text), may("until_at", BIG),

@@ -116,9 +116,9 @@ def test_the_tool_list_is_short_enough() -> None:
         }
         for op in TOOLS
     ]
-    assert len(TOOLS) <= 30
+    assert len(TOOLS) <= 31
     # Four characters a token is on the safe side for JSON of this kind.
-    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 9_000
+    assert len(json.dumps(listed, separators=(",", ":"))) / 4 < 9_500
 
 
 # What decided a thing stands in the sources; whoever calls the service has no such page.

@@ -15,7 +15,7 @@ ROOT: Final = Path(__file__).parents[2]
 BY_THE_DAY: Final = {
     "agent_keys", "agents", "approvals", "balance_events", "balances", "deposit_addresses", "idempotency", "ledger_back_steps", "ledger_checkpoints",
     "ledger_events", "ledger_heads", "limit_log", "mandates", "order_counters", "order_fills", "orders", "own_limits", "paper_books", "paper_checkpoints",
-    "paper_entries", "paper_snapshots", "paper_watch", "policies", "policy_changes", "proven_addresses", "reservations", "signer_nonces", "transfer_reports",
+    "paper_entries", "paper_snapshots", "paper_watch", "policies", "policy_changes", "proven_addresses", "reservations", "sent_calls", "signer_nonces", "transfer_reports",
     "venue_agent_keys", "venue_builder_fees", "venue_challenges", "venue_intents", "venue_links", "webhooks",
 }  # fmt: skip
 # Anybody makes these, as often a minute and address as challenges are given out; they run out, and
@@ -23,7 +23,7 @@ BY_THE_DAY: Final = {
 BY_THE_ADDRESS: Final = {"challenges", "sessions", "users"}
 # One row for each of something that is bounded itself.
 ONE_FOR_EACH: Final = {
-    "stored_days": "owner", "hall_agents": "agent", "hall_days": "mandate and day", "venue_keeping": "mandate at the venue", "vault_readings": "vault",
+    "stored_days": "owner", "hall_agents": "agent", "hosted_keys": "agent", "hall_days": "mandate and day", "venue_keeping": "mandate at the venue", "vault_readings": "vault",
     "mcp_places": "session or stream, 250 an owner, and of strangers what a process has places for", "mcp_inbox": "stream, 64 that wait, a minute",
     "oauth_grants": "agent, 20 that last and the record of 50", "oauth_tokens": "grant, two",
     "work_claims": "piece of work", "webhook_deliveries": "webhook, 500 that wait, a month",

@@ -24,6 +24,8 @@ from tools.model.json_schema import (
 # What an answer says in the service's own words, in codes, ids and figures, or repeats to the one caller who wrote it,
 # by component. What is not here says whose words it holds: a new field is one or the other.
 SERVICES = """
+ActOut: approval_url
+ActPreparedOut: sender
 AgentControl: agent
 AgentStatusOut: reasons books
 AllowedCredits: unit
@@ -158,6 +160,7 @@ SwitchOut: value
 TermsOut: digest
 ToSignOut: action action_msgpack signer_must_be
 ToldPayload: from agent by reason digest signer_type
+TransactionTold: to data value max_fee tip
 TransferReport: asset direction reported_by status
 TypedData: message
 TypedDataOut: domain types primaryType message

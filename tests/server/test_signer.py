@@ -22,8 +22,7 @@ from chain.contracts import eip712
 from devtools.devvenue import DevVenue, Rules, VenueFault, serve
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
-from domain.refusals import Refused
-from domain.trading.keeper_key_rules import SigningRefused
+from domain.refusals import Refused, SigningRefused
 from domain.trading.venue_account import milliseconds
 from server.cli.main import main
 from server.settings import Settings

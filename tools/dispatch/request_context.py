@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -21,9 +21,9 @@ def request_context(
     now: datetime,
     *,
     request: R,
-    facts: object = None,
+    facts: Any = None,
     transport: Transport = "http",
-) -> RequestContext[R, object]:
+) -> RequestContext[R, Any]:
     """The context of a handler in this transaction: the switches are those of its snapshot."""
     return RequestContext(
         caller=caller,

@@ -12,7 +12,16 @@ from pydantic import BaseModel, ConfigDict
 
 from domain.agents.grants import READ, Scope, Scopes
 from domain.next_steps import NextStep, Role
-from domain.ports import Chains, Clock, HouseKeeper, Ids, OrderSigner, SignInVerifier, Venues
+from domain.ports import (
+    AgentSigner,
+    Chains,
+    Clock,
+    HouseKeeper,
+    Ids,
+    OrderSigner,
+    SignInVerifier,
+    Venues,
+)
 from domain.settings import Config, Switches
 from domain.trading.throttle import Throttle
 from storage.prefetch.read_set import ReadSet
@@ -131,6 +140,7 @@ class Deps:
     rates: RateLimiter = field(default_factory=RateLimiter)
     venues: Venues | None = None
     signer: OrderSigner | None = None
+    agent_signer: AgentSigner | None = None
     throttle: Throttle = field(default_factory=Throttle)
     paper: PaperExchange | None = None
     webhooks: WebhookSigning | None = None

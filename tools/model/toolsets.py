@@ -19,6 +19,7 @@ TOOLSETS: Final[Mapping[str, frozenset[str]]] = {
             "agent_balances",
             "markets_list",
             "mandate_accept",
+            "mandate_act",
             "mandate_get",
             "mandate_limits",
             "mandate_execute_call",

@@ -15,9 +15,8 @@ from domain.ledger.events.payloads import Noted, Stopped
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Status
 from domain.money import ZERO
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, SigningRefused, refusal
 from domain.trading import stop_line as rules
-from domain.trading.keeper_key_rules import SigningRefused
 from domain.trading.orders import DONE, CancelAction, Envelope, Order, OrderAction
 from domain.trading.outcome import OrderEnd
 from domain.trading.precision import notional

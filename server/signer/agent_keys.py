@@ -1,0 +1,140 @@
+"""Agents' keys in the signer: one an agent, and each call read and judged again before it is
+signed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
+
+from chain.chains import EvmChains
+from chain.contracts import eip712, transactions
+from domain.agents.key_rules import AgentCall, ReadChain, ReadTerms, check_call
+from domain.chain_facts import Call, Transaction
+from domain.mandates.targets import Target
+from domain.mandates.terms import typed_data
+from domain.money import Usdc
+from domain.ports import Clock
+from domain.refusals import Refused, SigningRefused
+
+log = logging.getLogger("wallet.signer")
+PER_MINUTE: Final = 30
+PER_DAY: Final = 1_000
+DAY: Final = timedelta(days=1)
+MINUTE: Final = timedelta(minutes=1)
+
+
+class AgentKeystore(Protocol):
+    """The keys on disk."""
+
+    def agent_address(self, agent_id: str) -> str:
+        """EIP-55 address of the key; it is made at the first call."""
+
+    def agent_key(self, agent_id: str) -> bytes | None:
+        """The key; None where there is none."""
+
+    def end_agent(self, agent_id: str) -> None:
+        """Put the key away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentKeys:
+    """Answers to requests about agents' keys."""
+
+    keys: AgentKeystore
+    chains: EvmChains
+    clock: Clock
+    signed_at: dict[str, deque[datetime]] = field(default_factory=dict)
+
+    async def answer(self, request: Mapping[str, object]) -> dict[str, object]:
+        """Answer one request about an agent's key. Errors: SigningRefused with the reason."""
+        agent_id = request.get("agent")
+        if not isinstance(agent_id, str):
+            raise SigningRefused("an agent is due")
+        if request["do"] == "agent_address":
+            return {"address": self.keys.agent_address(agent_id)}
+        if request["do"] == "agent_end":
+            self.keys.end_agent(agent_id)
+            log.warning("the key of agent %s was put away", agent_id)
+            return {"ended": True}
+        return await self._signed(agent_id, request)
+
+    async def _signed(self, agent_id: str, request: Mapping[str, object]) -> dict[str, object]:
+        key = self.keys.agent_key(agent_id)
+        if key is None:
+            raise SigningRefused("there is no key for this agent")
+        address, call = self.keys.agent_address(agent_id), _call(request.get("call"))
+        self._count(agent_id)
+        try:
+            check_call(call, address, await self._terms(request), await self._chain(call, address))
+        except Refused as refused:
+            why = refused.refusal.reason
+            raise SigningRefused(f"the chain cannot be read: {why}") from None
+        signed = transactions.sign(key, call.transaction)
+        log.info(
+            "signed %s for agent %s: vault %s, target %s, amount %s, nonce %d",
+            signed.tx_hash, agent_id, call.vault, call.target, call.amount, call.transaction.nonce,
+        )  # fmt: skip
+        return {"raw": signed.raw}
+
+    def _count(self, agent_id: str) -> None:
+        """Hold an agent to its signatures a minute and a day; they are counted before the work."""
+        now, times = self.clock.now(), self.signed_at.setdefault(agent_id, deque(maxlen=PER_DAY))
+        if len(times) == PER_DAY and now - times[0] < DAY:
+            raise SigningRefused(f"an agent has {PER_DAY} signatures a day")
+        if len(times) >= PER_MINUTE and now - times[-PER_MINUTE] < MINUTE:
+            raise SigningRefused(f"an agent has {PER_MINUTE} signatures a minute")
+        times.append(now)
+
+    async def _terms(self, request: Mapping[str, object]) -> ReadTerms:
+        """The terms in a request; who signed them and which vault they make is found out here."""
+        try:
+            raw: Any = request["terms"]
+            targets = [Target.from_json(t) for t in raw["targets"]]
+            message: Mapping[str, str] = raw["message"]
+            factory = raw["verifying_contract"]
+            document = typed_data(message, "2", raw["chain_id"], factory)
+            chain, digest = self.chains.get(raw["chain_id"]), eip712.digest(document)
+            vault = chain.vault_address(factory, message, targets, digest)
+            owner, signature = message["owner"], raw["signature"]
+        except Exception as error:
+            # Whatever cannot be read as terms is none.
+            raise SigningRefused(f"these are no terms ({type(error).__name__})") from None
+        proven = await chain.check_signature(digest, signature, owner)
+        return ReadTerms(
+            message=message,
+            targets=targets,
+            signed=proven is not None,
+            vault=vault,
+        )
+
+    async def _chain(self, call: AgentCall, address: str) -> ReadChain:
+        """The vault and the call's result as this process reads them, whatever the caller says."""
+        chain = self.chains.get(call.transaction.chain_id)
+        plain = call.target, call.data, call.amount
+        made = (
+            chain.vault_call(call.vault, "execute", *plain)
+            if call.approval is None
+            else chain.vault_call(call.vault, "executeApproved", *plain, call.until, call.approval)
+        )
+        states = await chain.vault_states([call.vault], agreed=True)
+        tried = Call(made.chain_id, made.to, made.data, sender=address)
+        return ReadChain(
+            vault=states[call.vault],
+            simulation=await chain.simulate(tried),
+            calldata=made.data,
+            max_fee=(await chain.sending_facts(address)).max_fee,
+        )
+
+
+def _call(raw: Any) -> AgentCall:
+    """The call in a request. Errors: SigningRefused."""
+    try:
+        sent = Transaction(**raw["transaction"])
+        return AgentCall(**{**raw, "transaction": sent, "amount": Usdc.parse(raw["amount"])})
+    except Exception as error:
+        raise SigningRefused(f"this is no call ({type(error).__name__})") from None

@@ -1,0 +1,235 @@
+"""Sending: a signed call of a vault is stored, sent, waited for, and its result recorded; asked
+again by its key it is the same bytes, or the same call with a higher fee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final, Literal, cast, get_args
+
+import anyio
+
+from domain.agents.key_rules import AgentCall
+from domain.agents.sent_calls import SentBytes, SentCall
+from domain.chain_facts import Receipt, SignedTransaction, Transaction
+from domain.mandates.mandate import Mandate
+from domain.money import Usdc
+from domain.ports import Chain
+from domain.refusals import Refused, refusal
+from storage.unit_of_work import UnitOfWork
+from tools.actions.event_reports import EventIn, report_event
+from tools.actions.refusal_reports import RefusedIn, report_refusal
+from tools.context.access import agent_mandate
+from tools.context.snapshot_loader import GatheredFacts
+from tools.dispatch.request_context import request_context
+from tools.dispatch.storage_allowance import written
+from tools.model.operation import Caller, Deps
+
+POLL_MS: Final = 250
+STUCK: Final = timedelta(seconds=30)
+REPLACEMENTS_MAX: Final = 5
+
+Sign = Callable[[Mandate, AgentCall], Awaitable[SignedTransaction]]
+"""Signs a call of the mandate's vault; what comes back is checked already. Errors: Refused."""
+
+Seen = Literal["landed", "reverted", "pending", "unknown"]
+UNASKED: Final = "The chain could not be asked; repeat the call with the same idempotency_key."
+TAKEN: Final = "Another transaction of this address took its nonce."
+WAITS: Final = "It is sent, and no block holds it yet; repeat it with the same idempotency_key."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """A stored call as far as it is known now; `why` says what an open outcome rests on."""
+
+    call: SentCall
+    outcome: Seen
+    why: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Follower:
+    """Follows stored calls until a time of the event loop; `renew` makes the call of a stored one
+    again, to be signed with a higher fee.
+    """
+
+    deps: Deps
+    caller: Caller
+    sign: Sign
+    until_ms: int
+    renew: Callable[[UnitOfWork, Mandate, SentCall], AgentCall]
+
+    async def follow(self, call: SentCall) -> Followed:
+        """Send the stored bytes and wait for their receipt, and record it. Errors: none of the
+        chain's.
+        """
+        chain = self.deps.chains.get(call.chain_id)
+        try:
+            return await self._until_mined(chain, call)
+        except Refused as refused:
+            if refused.code not in ("chain_unavailable", "not_configured"):
+                raise
+        if call.outcome is not None:
+            return Followed(call=call, outcome=call.outcome)
+        return Followed(call=call, outcome="unknown", why=UNASKED)
+
+    async def push(self, call: SentCall) -> bool:
+        """Send the bytes that hold an account's next nonce, whosever they are, and wait until the
+        nonce is used; False where it is not in time. Errors: `chain_unavailable`.
+        """
+        chain = self.deps.chains.get(call.chain_id)
+        await chain.broadcast(_signed(chain, call))
+        while (await chain.sending_facts(call.sender)).nonce <= call.nonce:
+            if _now_ms() >= self.until_ms:
+                return False
+            await anyio.sleep(POLL_MS / 1_000)
+        return True
+
+    async def _until_mined(self, chain: Chain, call: SentCall) -> Followed:
+        is_sent = False
+        while True:
+            for sent in reversed(call.sent):
+                receipt = await chain.receipt(sent.tx_hash)
+                if receipt is not None:
+                    return await self._ended(chain, call, receipt)
+            if not is_sent:
+                call = await self._with_higher_fee(chain, call)
+                await chain.broadcast(_signed(chain, call))
+                is_sent = True
+                continue
+            if _now_ms() >= self.until_ms:
+                return await self._open(chain, call)
+            await anyio.sleep(POLL_MS / 1_000)
+
+    async def _open(self, chain: Chain, call: SentCall) -> Followed:
+        facts = await chain.sending_facts(call.sender)
+        if facts.nonce > call.nonce and await chain.receipt(call.newest.tx_hash) is None:
+            return Followed(call=call, outcome="unknown", why=TAKEN)
+        return Followed(call=call, outcome="pending", why=WAITS)
+
+    async def _with_higher_fee(self, chain: Chain, call: SentCall) -> SentCall:
+        """The call, replaced by its fee alone where it waits for long; as it was where the signer
+        does not sign it any more.
+        """
+        now = self.deps.clock.now()
+        if now - call.newest.at < STUCK or len(call.sent) > REPLACEMENTS_MAX:
+            return call
+        try:
+            mandate, again = await self.deps.store.read(lambda uow: self._again(uow, call))
+            before = _signed(chain, call).transaction
+            signed = await self.sign(mandate, with_transaction(again, before.with_higher_fee()))
+        except Refused:
+            return call
+        if not signed.transaction.is_fee_bump_of(before):
+            return call
+        return await written(
+            self.deps, self.caller, lambda uow: self._replace(uow, call, signed, now)
+        )
+
+    def _again(self, uow: UnitOfWork, call: SentCall) -> tuple[Mandate, AgentCall]:
+        mandate = agent_mandate(uow, self.caller, call.public_id)
+        return mandate, self.renew(uow, mandate, call)
+
+    @staticmethod
+    def _replace(
+        uow: UnitOfWork, call: SentCall, signed: SignedTransaction, now: datetime
+    ) -> SentCall:
+        """Store the bytes with the higher fee, unless another has done so."""
+        kept = uow.sent_calls.find(call.agent_id, call.public_id, call.key, lock=True)
+        if kept is None or len(kept.sent) != len(call.sent):
+            return kept or call
+        newer = kept.replaced_by(SentBytes(signed.raw, signed.tx_hash, now))
+        uow.sent_calls.save(newer)
+        return newer
+
+    async def _ended(self, chain: Chain, call: SentCall, receipt: Receipt) -> Followed:
+        outcome: Literal["landed", "reverted"] = "landed" if receipt.ok else "reverted"
+        if (call.outcome, call.tx_hash) != (outcome, receipt.tx_hash):
+            now = self.deps.clock.now()
+            call = await written(
+                self.deps, self.caller, lambda uow: self._record(uow, chain, call, receipt, now)
+            )
+        return Followed(call=call, outcome=outcome)
+
+    def _record(
+        self, uow: UnitOfWork, chain: Chain, call: SentCall, receipt: Receipt, now: datetime
+    ) -> SentCall:
+        """Record a result and report it once, in one transaction."""
+        mandate = agent_mandate(uow, self.caller, call.public_id, lock=True)
+        kept = uow.sent_calls.find(call.agent_id, call.public_id, call.key, lock=True) or call
+        outcome: Literal["landed", "reverted"] = "landed" if receipt.ok else "reverted"
+        if (kept.outcome, kept.tx_hash) == (outcome, receipt.tx_hash):
+            return kept
+        report = self._landed if receipt.ok else self._reverted
+        kept = kept.ended(outcome, receipt.tx_hash, report(uow, mandate, kept, receipt, now))
+        uow.sent_calls.save(kept)
+        return kept
+
+    def _landed(
+        self, uow: UnitOfWork, mandate: Mandate, call: SentCall, receipt: Receipt, now: datetime
+    ) -> str | None:
+        """Report what the vault's log tells of the call."""
+        vault = (mandate.vault_address or "").lower()
+        log = next(
+            (g for g in receipt.logs if (g.name, g.address.lower()) == ("Executed", vault)), None
+        )
+        if log is None:
+            return None
+        spent, back = Usdc(log.args["spent"]), Usdc(log.args["returned"])
+        kind: Literal["buy", "sell", "move"] = "move"
+        if spent != back:
+            kind = "buy" if spent > back else "sell"
+        target, selector = str(log.args["target"]), str(log.args["selector"])
+        entry = mandate.contract_target(target, selector)
+        at = {"market": entry.market if entry else None, "address": target, "selector": selector}
+        payload = {"target": {n: v for n, v in at.items() if v is not None}, "why": call.why}
+        request = EventIn(
+            public_id=mandate.public_id,
+            kind=kind,
+            amount_usdc=max(spent - back, back - spent),
+            tx_hash=receipt.tx_hash,
+            payload={n: v for n, v in payload.items() if v is not None},
+        )
+        ctx = request_context(uow, self.deps, self.caller, now, request=request)
+        return report_event(uow, ctx).body.event.event_id
+
+    def _reverted(
+        self, uow: UnitOfWork, mandate: Mandate, call: SentCall, receipt: Receipt, now: datetime
+    ) -> str | None:
+        """Record the refused attempt with its proof, which ends the reservation."""
+        error = "" if receipt.revert is None else receipt.revert.name
+        reasons = get_args(RefusedIn.model_fields["reason"].annotation)
+        request = RefusedIn(
+            public_id=mandate.public_id,
+            reason=cast("Literal['server_guard']", error if error in reasons else "server_guard"),
+            source="act",
+            check=error or None,
+            tx_hash=receipt.tx_hash,
+        )
+        facts = GatheredFacts(receipt=receipt)
+        ctx = request_context(uow, self.deps, self.caller, now, request=request, facts=facts)
+        return report_refusal(uow, ctx).body.event.event_id
+
+
+def in_ms(span_ms: int) -> int:
+    """A time of the event loop that lies so many milliseconds ahead."""
+    return _now_ms() + span_ms
+
+
+def _now_ms() -> int:
+    return round(anyio.current_time() * 1_000)
+
+
+def with_transaction(call: AgentCall, transaction: Transaction) -> AgentCall:
+    """The same call in another transaction."""
+    return replace(call, transaction=transaction)
+
+
+def _signed(chain: Chain, call: SentCall) -> SignedTransaction:
+    """The stored bytes with the highest fee, read again."""
+    signed = chain.signed_transaction(call.newest.raw)
+    if signed is None:
+        raise Refused(refusal("internal"))
+    return signed
