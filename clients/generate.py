@@ -47,7 +47,7 @@ def models(target: Path) -> None:
         "--input", DOCUMENT, "--input-file-type", "openapi", "--output", target,
         "--output-model-type", "pydantic_v2.BaseModel", "--target-python-version", "3.11",
         "--enum-field-as-literal", "all", "--use-annotated", "--use-standard-collections",
-        "--use-union-operator", "--collapse-root-models", "--use-schema-description",
+        "--use-union-operator", "--collapse-root-models", "--use-type-alias", "--use-schema-description",
         "--disable-timestamp", "--extra-fields", "ignore", "--formatters", "builtin",
     ]  # fmt: skip
     subprocess.run([sys.executable, "-m", "datamodel_code_generator", *options], check=True)

@@ -35,6 +35,7 @@ from http_shim.service_routes import (
     Document,
     Gauges,
     Handler,
+    query_of,
 )
 from skill import text
 from storage.errors import Unavailable
@@ -329,17 +330,8 @@ def _relayed(op: Operation, whole: Handler, cache: ResponseCache) -> Handler:
 
 async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
     """Path, query and body together; a name that comes twice is refused."""
-    query: dict[str, object] = {}
-    for name, value in request.query.items():
-        if name in query:
-            raise invalid(name[:80], "given twice in the query")
-        query[name] = value
-    body: dict[str, object] = {}
-    if not op.from_query:
-        unknown = sorted(set(query) - op.in_query)
-        if unknown:
-            raise invalid(unknown[0][:80], "not a query parameter of this route")
-        body = await _body(request)
+    query = query_of(request, None if op.from_query else op.in_query)
+    body = {} if op.from_query else await _body(request)
     path = dict(request.match_info)
     clash = sorted((set(query) | set(body)) & set(path))
     if clash:
@@ -361,11 +353,12 @@ async def _body(request: web.Request) -> dict[str, object]:
 def _door(operations: Sequence[Operation]) -> list[web.RouteDef]:
     """The routes of the bot door, which has a switch."""
 
-    def behind(make: Callable[[web.Request, Config], web.Response]) -> Handler:
+    def behind(make: Callable[[web.Request, Config], web.Response], *known: str) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
             deps = request.app[DEPS]
             if not await door_is_open(deps):
                 raise Refused(refusal("door_off"))
+            query_of(request, known)
             return make(request, deps.config)
 
         return handle
@@ -384,5 +377,5 @@ def _door(operations: Sequence[Operation]) -> list[web.RouteDef]:
     return [
         web.get("/wallet/door", behind(door)),
         web.get("/wallet/skill.md", behind(skill)),
-        web.get("/wallet/mcp-tools", behind(tools)),
+        web.get("/wallet/mcp-tools", behind(tools, "names")),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -13,6 +13,7 @@ import orjson
 from aiohttp import web
 from anyio import to_thread
 
+from domain.refusals import invalid
 from http_shim.metrics import Metrics
 from http_shim.openapi import document
 from http_shim.readiness import Readiness
@@ -56,14 +57,39 @@ DOCUMENT: Final = web.AppKey("document", Document)
 
 def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
     """The routes that are not operations and are always on."""
+    refusals = _fixed(text.refusals_md(operations), "text/markdown")
     return [
-        web.get("/", _index),
+        web.get("/", _without_query(_index)),
         *HEALTH,
-        web.get("/openapi.json", _openapi),
-        web.get("/docs", _docs(operations)),
-        web.get("/llms.txt", _llms),
-        web.get("/wallet/refusals.md", _fixed(text.refusals_md(operations), "text/markdown")),
+        web.get("/openapi.json", _without_query(_openapi)),
+        web.get("/docs", _without_query(_docs(operations))),
+        web.get("/llms.txt", _without_query(_llms)),
+        web.get("/wallet/refusals.md", _without_query(refusals)),
     ]
+
+
+def query_of(request: web.Request, known: Container[str] | None) -> dict[str, object]:
+    """The fields of the query: of `known` names alone, or where that is None, of any.
+
+    Errors: `invalid_request`, for a name that comes twice too.
+    """
+    query: dict[str, object] = {}
+    for name, value in request.query.items():
+        if name in query:
+            raise invalid(name[:80], "given twice in the query")
+        query[name] = value
+    unknown = [] if known is None else sorted(n for n in query if n not in known)
+    if unknown:
+        raise invalid(unknown[0][:80], "not a query parameter of this route")
+    return query
+
+
+def _without_query(handler: Handler) -> Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        query_of(request, ())
+        return await handler(request)
+
+    return handle
 
 
 async def _index(request: web.Request) -> web.StreamResponse:

@@ -28,8 +28,17 @@ def earliest_possible(
 def frees(snapshot: MandateSnapshot) -> list[datetime]:
     """The times, soonest first, at which a reservation or a claim's wait ends."""
     reservation_ends = {h.reservation.expires_at for h in held_amounts(snapshot)}
-    claim_ends = {_claim_end(snapshot, c) for c in pending(snapshot).values() if c.out}
+    claim_ends = {
+        _claim_end(snapshot, c) for c in pending(snapshot).values() if _may_end(snapshot, c)
+    }
     return sorted(at for at in reservation_ends | claim_ends if at > snapshot.now)
+
+
+def _may_end(snapshot: MandateSnapshot, claim: PendingClaim) -> bool:
+    """Whether the end of a claim's wait may free its amount. Where the vault was not read nobody
+    knows: its figure of the day is what still counts a claim that has landed.
+    """
+    return bool(claim.out) and snapshot.chain is not None and snapshot.chain.exists
 
 
 def _claim_end(snapshot: MandateSnapshot, claim: PendingClaim) -> datetime:
@@ -39,13 +48,14 @@ def _claim_end(snapshot: MandateSnapshot, claim: PendingClaim) -> datetime:
 def by_waiting(snapshot: MandateSnapshot, at: datetime) -> MandateSnapshot:
     """The snapshot at `at` (later than now) if nothing else happens: reservations that end until
     then are free, a claim whose wait is over counts no longer, nor do the orders of a past day. A
-    claim that has outlasted its wait already stays: its end is unknown.
+    claim that has outlasted its wait already stays, and one that may have landed unseen: its end
+    is unknown.
     """
     state = snapshot.state
     waits = {
         id: c
         for id, c in pending(snapshot).items()
-        if not c.out or not snapshot.now < _claim_end(snapshot, c) <= at
+        if not (_may_end(snapshot, c) and snapshot.now < _claim_end(snapshot, c) <= at)
     }
     later = replace(
         snapshot,

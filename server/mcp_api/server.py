@@ -26,6 +26,7 @@ from server.mcp_api.skill_resource import add_skill
 from server.mcp_api.tool_listing import CatalogueListing, PackagedListing, ToolListing
 from skill import text
 from storage.errors import Unavailable
+from tools.dispatch.idempotency import REPLAYED
 from tools.dispatch.run import door_is_open, refused_reply, run, unavailable
 from tools.model.operation import ANONYMOUS, Deps, Operation, OperationResult, behind_door
 from tools.model.serialization import encoded
@@ -254,11 +255,14 @@ def _result(reply: OperationResult) -> t.CallToolResult:
     """The reply as a tool result; a refusal is identical in both contents (contract 1)."""
     body = {"refusal": dict(reply.body)} if reply.refused else dict(reply.body)
     text = encoded(body).decode()
+    meta: dict[str, object] = {"wallet/http_status": reply.status}
+    if reply.headers is REPLAYED:
+        meta["wallet/replayed"] = True
     return t.CallToolResult(
         content=[t.TextContent(text=text)],
         structured_content=body,
         is_error=reply.refused,
-        _meta={"wallet/http_status": reply.status},
+        _meta=meta,
     )
 
 

@@ -27,6 +27,18 @@ NODE = [
 ]
 
 
+def test_money_is_one_type_in_the_python_client() -> None:
+    models = (built("python") / "wallet_client" / "models.py").read_text()
+    assert "RootModel" not in models
+    made = imported("wallet_client", built("python")).models
+    assert (
+        made.RemainingNow.model_validate_json(
+            '{"value": "1.000000", "binding": {"clause": 2, "key": "per_action"}, "blocked_by": null, "retry_at": null}'
+        ).value
+        == "1.000000"
+    )
+
+
 def imported(name: str, folder: Path) -> ModuleType:
     """A module that is no part of the service."""
     sys.path.insert(0, str(folder))

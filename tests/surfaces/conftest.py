@@ -119,6 +119,7 @@ class Door:
 
     def __init__(self, name: str, service: Service, client: Client | None, http: ClientSession):
         self.name, self.service, self.client, self._http = name, service, client, http
+        self.replayed = False
 
     async def call(
         self, name: str, *, key: str | None = None, **arguments: Any
@@ -130,7 +131,9 @@ class Door:
         body: dict[str, Any] = result.structured_content or {}
         assert json.loads(result.content[0].text) == body  # type: ignore[union-attr]
         assert result.is_error == ("refusal" in body)
-        return (result.meta or {})["wallet/http_status"], body.get("refusal", body)
+        meta = result.meta or {}
+        self.replayed = meta.get("wallet/replayed", False)
+        return meta["wallet/http_status"], body.get("refusal", body)
 
     async def _over_http(
         self, name: str, key: str | None, arguments: dict[str, Any]
@@ -147,6 +150,7 @@ class Door:
         async with self._http.request(
             method, self.service.base + path, params=query, json=body, headers=headers
         ) as response:
+            self.replayed = response.headers.get("Idempotent-Replayed") == "true"
             return response.status, await response.json()
 
 

@@ -88,6 +88,10 @@ async def test_the_door_answers_402_and_the_texts_come_from_the_registry(service
     names = [t["name"] for t in listed]
     assert all(f"`{n}`" in text for n in names)
     assert len(names) <= 30
+    for path in ("", "openapi.json", "docs", "llms.txt", "wallet/refusals.md"):
+        assert (await service.get(f"/{path}?surprise=1")).told == (400, "invalid_request"), path
+    for path in ("door", "skill.md", "mcp-tools"):
+        assert (await service.get(f"/wallet/{path}?surprise=1")).told == (400, "invalid_request")
     refused = await service.get("/wallet/mcp-tools?names=agents_me,nothing")
     assert (refused.status, refused.body["detail"]["fields"][0]["loc"]) == (400, "names")
     world = service.world

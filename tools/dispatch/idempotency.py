@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
+from types import MappingProxyType
 from typing import Final
 
 from domain.refusals import Refused, refusal
@@ -16,6 +17,7 @@ from tools.dispatch.exact_numbers import hashable
 from tools.model.operation import Caller, HandlerResult, Operation, OperationResult, RenderedResult
 from tools.model.serialization import to_json
 
+REPLAYED: Final = MappingProxyType({"Idempotent-Replayed": "true"})
 ASK_AGAIN: Final = timedelta(seconds=1)
 _BODY: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=hashable
@@ -86,7 +88,7 @@ def acquire_or_replay(
     if claim.request_hash != key.digest:
         raise Refused(refusal("idempotency_key_reused"))
     if claim.status is not None and claim.response is not None:
-        return OperationResult(claim.status, claim.response)
+        return OperationResult(claim.status, claim.response, REPLAYED)
     if claim.until is not None and claim.until <= now:
         raise outcome_unknown(op)
     raise Refused(refusal("idempotency_in_flight", retry_at=now + ASK_AGAIN))

@@ -225,10 +225,14 @@ def test_two_actions_one_reported_and_one_handed_out_both_count() -> None:
 def test_more_becomes_possible_when_the_first_hold_or_claim_ends() -> None:
     left = remaining(funded(reservations=(hold(150),)))
     assert (left.binding.key, left.retry_at) == ("per_day", NOW + MINUTES)
-    waits = remaining(funded(row("buy", 150, tx="0x01", at=NOW)))
+    claim, midnight = row("buy", 150, tx="0x01", at=NOW), START.replace(hour=0) + timedelta(days=1)
+    waits = remaining(funded(claim, chain=vault()))
     assert waits.retry_at == NOW + timedelta(seconds=Config().claim_ttl_s)
+    # It landed, or nobody looked: the end of its wait gives nothing back.
+    assert remaining(funded(claim, chain=vault(spent_today=usdc(150)))).retry_at == midnight
+    assert remaining(funded(claim)).retry_at == midnight
     used = remaining(funded(*spent(50, 50, 50)))
-    assert used.retry_at == START.replace(hour=0) + timedelta(days=1)
+    assert used.retry_at == midnight
 
 
 def used_up(**more: Any) -> MandateSnapshot:
