@@ -14,6 +14,7 @@ from mcp import MCPError
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from domain.agents.grants import Scope
 from domain.refusals import Refused, invalid, refusal
@@ -45,6 +46,8 @@ SERVER_NAME: Final = "delegated-spending-wallet"
 KEY: Final = "idempotency_key"
 READONLY: Final = "x-wallet-readonly"
 NOTIFY_S: Final = 1
+# A text of this length is no burden twice.
+SHORT_TEXT: Final = 200
 INSTRUCTIONS: Final = (
     "Delegated-spending wallet. Call agents_me first. A refused call is a tool result with isError "
     "and a refusal block: "
@@ -131,7 +134,7 @@ class Tools:
         reply = await self._reply(op, ctx, params.arguments or {})
         if op.behind_door:
             await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
-        return _result(reply)
+        return _result(op, reply, once=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
 
     async def needed_scope(self, name: str) -> Scope | None:
         """The scope that an app needs for a tool; None for one that there is not, or that is
@@ -251,10 +254,15 @@ def _arguments(
     return key, {n: v for n, v in arguments.items() if v is not None}
 
 
-def _result(reply: OperationResult) -> t.CallToolResult:
-    """The reply as a tool result; a refusal is identical in both contents (contract 1)."""
+def _result(op: Operation, reply: OperationResult, *, once: bool) -> t.CallToolResult:
+    """The reply as a tool result. A refusal, and an answer that names what to do next, are
+    identical in both contents (contract 1); another long one is told `once`, as structured content,
+    to a client of the era in which every client takes that.
+    """
     body = {"refusal": dict(reply.body)} if reply.refused else dict(reply.body)
     text = encoded(body).decode()
+    if once and len(text) > SHORT_TEXT and not reply.refused and "next" not in body:
+        text = f"{op.title}: the answer is the structured content."
     meta: dict[str, object] = {"wallet/http_status": reply.status}
     if reply.headers is REPLAYED:
         meta["wallet/replayed"] = True

@@ -129,7 +129,20 @@ class Door:
         given = arguments | ({"idempotency_key": key} if key is not None else {})
         result = await self.client.call_tool(name, given)
         body: dict[str, Any] = result.structured_content or {}
-        assert json.loads(result.content[0].text) == body  # type: ignore[union-attr]
+        text = result.content[0].text  # type: ignore[union-attr]
+        if text.endswith("the answer is the structured content."):
+            assert self.name.endswith("2026")
+            assert (
+                len(text) <= 200 < len(json.dumps(body, separators=(",", ":"), ensure_ascii=False))
+            )
+        else:
+            assert json.loads(text) == body
+            assert (
+                not self.name.endswith("2026")
+                or len(text) <= 200
+                or "refusal" in body
+                or "next" in body
+            )
         assert result.is_error == ("refusal" in body)
         meta = result.meta or {}
         self.replayed = meta.get("wallet/replayed", False)
