@@ -56,8 +56,9 @@ class Balancer:
 
     async def _next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The next process that listens. Errors: ConnectionError where none does."""
-        for _ in self.backends:
-            port = self.backends[next(self._turns) % len(self.backends)]
+        turn = next(self._turns)
+        for n in range(len(self.backends)):
+            port = self.backends[(turn + n) % len(self.backends)]
             try:
                 connection = await asyncio.open_connection("127.0.0.1", port)
             except OSError:

@@ -135,3 +135,31 @@ async def test_every_call_through_the_balancer_is_answered(pg_url: str, way: str
     assert (tally.answered, tally.errors) == (CALLS, Counter())
     shares = [two.balancer.sent[port] for port in two.ports]
     assert min(shares) > 0.4 * sum(shares)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_process_that_stops_and_starts_costs_an_error_that_is_safe_to_retry_at_most(
+    pg_url: str, way: str
+) -> None:
+    tally, turns = Tally(), 0
+
+    async def in_turns(two: Pair, over: anyio.Event) -> None:
+        nonlocal turns
+        while not over.is_set() or turns < 2:
+            port = two.ports[turns % 2]
+            await two.stop(port)
+            await anyio.sleep(0.3)
+            await two.start(port)
+            turns += 1
+
+    async with pair(pg_url) as two, anyio.create_task_group() as group:
+        over = anyio.Event()
+        group.start_soon(in_turns, two, over)
+        async with anyio.create_task_group() as callers:
+            for _ in range(5):
+                callers.start_soon(calls, two, way, tally, CALLS // 5)
+        over.set()
+    assert tally.answered == CALLS
+    # A stream ends with its process, once for each of its clients; nothing else is noticed.
+    assert set(tally.errors) <= ({"MCPError: Connection closed"} if "sse" in way else set())
+    assert tally.errors.total() <= 5 * turns
