@@ -69,10 +69,17 @@ class PeerSessions:
         self.end = self._places.end
 
     async def add(
-        self, slot: Slot, kind: PlaceKind, limits: PlaceLimits, place_id: str | None = None
+        self,
+        slot: Slot,
+        kind: PlaceKind,
+        scope: Scope,
+        limits: PlaceLimits,
+        place_id: str | None = None,
     ) -> None:
-        """Note a new place of this process. Errors: `rate_limited`, `Unavailable`."""
-        await self._places.add(slot, kind, limits, place_id)
+        """Note a new place of this process, for the credential of its request. Errors:
+        `rate_limited`, `Unavailable`.
+        """
+        await self._places.add(slot, kind, _credential(scope), limits, place_id)
 
     async def opened_stream(self, slot: Slot, scope: Scope, session_id: str) -> None:
         """An SSE stream is about to tell its client where to send messages."""

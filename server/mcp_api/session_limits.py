@@ -274,7 +274,7 @@ class SessionGuard:
             goes.end()
         try:
             if self._peers is not None:
-                await self._peers.add(place, kind, KEYED)
+                await self._peers.add(place, kind, scope, KEYED)
                 if kind == "sse":
                     send.on_stream_id = partial(self._peers.opened_stream, place, scope)
             with place.listens():
@@ -306,7 +306,7 @@ class SessionGuard:
                 await self._end(scope, goes)
                 goes.end()
             if self._peers is not None:
-                send.on_session_id = partial(self._peers.add, place, "session", KEYED)
+                send.on_session_id = partial(self._peers.add, place, "session", scope, KEYED)
             with self._answering(place):
                 await self._app(scope, receive, send)
             if send.unwanted is not None:

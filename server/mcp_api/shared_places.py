@@ -29,7 +29,6 @@ class Slot(Protocol):
     """A place of this process; `used` is when a message last came for it."""
 
     owner: str
-    holder: str
     keyed: bool
     used: float
     place_hash: str | None
@@ -82,7 +81,12 @@ class SharedPlaces:
         self._used: set[str] = set()
 
     async def add(
-        self, slot: Slot, kind: PlaceKind, limits: PlaceLimits, place_id: str | None = None
+        self,
+        slot: Slot,
+        kind: PlaceKind,
+        credential: str | None,
+        limits: PlaceLimits,
+        place_id: str | None = None,
     ) -> None:
         """Note a new place before its client can use it; without an id it is renamed later.
 
@@ -92,7 +96,7 @@ class SharedPlaces:
             place_hash=hashed(place_id or self._deps.ids.token("mp_")),
             kind=kind,
             process=self.process,
-            credential=slot.holder if slot.keyed else None,
+            credential=credential,
             owner=slot.owner if slot.keyed else None,
             used_at=self._deps.clock.now(),
         )

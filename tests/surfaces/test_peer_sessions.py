@@ -58,7 +58,7 @@ async def until_it_is(status: int, s: Small, session: str, who: str | None) -> N
             await anyio.sleep(0.1)
 
 
-@pytest.mark.parametrize("who", [ALICE, None])
+@pytest.mark.parametrize("who", [ALICE, None, "ak_" + "z" * 43])
 async def test_a_session_is_answered_by_the_process_that_did_not_give_it(
     pg_url: str, who: str | None
 ) -> None:
