@@ -107,6 +107,16 @@ def postgres_trouble(error: BaseException) -> str | None:
     return _STATES.get(state) or _CLASSES.get(state[:2])
 
 
+def missing_part(error: BaseException) -> str | None:
+    """The table or column that a statement of ours names and the database lacks; None for another
+    error. A database of another build can lack it at the same revision.
+    """
+    text = str(error).splitlines()[0] if str(error) else ""
+    if isinstance(error, sqlite3.OperationalError):
+        return text if text.startswith(("no such table", "no such column")) else None
+    return text if sqlstate(error) in ("42P01", "42703") else None
+
+
 def sqlstate(error: BaseException) -> str | None:
     """The five characters that PostgreSQL gave, wherever the driver put them."""
     for cause in (error, getattr(error, "orig", None), error.__cause__):

@@ -162,22 +162,35 @@ def db() -> None:
 
 
 @db.command()
-def upgrade() -> None:
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 where an upgrade is due.")
+def upgrade(check: bool) -> None:
     """Migrate the database to this version."""
-    from server.runtime.schema_upgrade import upgrade_database
+    from server.runtime.schema_upgrade import upgrade_database, upgrade_due
 
+    if check:
+        is_due, sentence = _run(lambda: upgrade_due(_settings()))
+        _say(sentence)
+        sys.exit(1 if is_due else 0)
     _run(lambda: upgrade_database(_settings()))
     _say("wallet: the database is up to date")
 
 
 @db.command()
-def verify() -> None:
+@click.option(
+    "--against",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Heads that `wallet db heads` wrote: each has to stand in its ledger still.",
+)
+def verify(against: Path | None) -> None:
     """Refold every ledger from its first row, recompute the hashes, compare; exit 1 on any
     difference.
     """
     from server.cli.maintenance import verify_ledgers
 
-    report = _run(lambda: verify_ledgers(_settings()))
+    try:
+        report = _run(lambda: verify_ledgers(_settings(), against))
+    except ValueError as error:
+        raise click.ClickException(f"{against}: {error}") from None
     _say(report)
     sys.exit(0 if report["ok"] else 1)
 
@@ -193,6 +206,30 @@ def backup(target: Path) -> None:
     except NoBackup as error:
         raise click.ClickException(str(error)) from None
     _say(f"wallet: wrote {target}")
+
+
+@db.command()
+@click.argument("source", type=click.Path(path_type=Path))
+def restore(source: Path) -> None:
+    """Make the database out of a backup, where none is."""
+    from server.cli.maintenance import HELD_BACK, NoBackup, restore_database
+
+    try:
+        _run(lambda: restore_database(_settings(), source))
+    except NoBackup as error:
+        raise click.ClickException(str(error)) from None
+    _say(f"wallet: restored {source}")
+    held_back = ", ".join(f"{name} is {value}" for name, value in HELD_BACK.items())
+    _say(f"wallet: {held_back}, until you set them with `wallet switch set`")
+
+
+@db.command()
+@click.argument("target", type=click.Path(path_type=Path))
+def heads(target: Path) -> None:
+    """Write the head of every ledger, to be kept elsewhere for `wallet db verify --against`."""
+    from server.cli.maintenance import anchor_ledgers
+
+    _say(_run(lambda: anchor_ledgers(_settings(), target)))
 
 
 @db.command()

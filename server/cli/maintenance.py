@@ -1,19 +1,19 @@
-"""Maintenance commands of an operator: verify, back up, export, keys, switches."""
+"""Maintenance commands of an operator: verify, back up, restore, export, keys, switches."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from domain.trading.venue_values import Network
-from server.runtime.schema_upgrade import upgraded
+from server.runtime.schema_upgrade import ensure_schema, upgrade_due, upgraded
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.integrity.backup import NoBackup as NoBackup
-from storage.integrity.backup import backup, export
-from storage.integrity.ledger_check import verify
+from storage.integrity.backup import backup, export, restored, write_heads
+from storage.integrity.ledger_check import anchors, verify
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tools import operator
@@ -45,16 +45,42 @@ async def write(settings: Settings, work: Callable[[UnitOfWork], T]) -> T:
         return await store.write(work)
 
 
-async def verify_ledgers(settings: Settings) -> dict[str, object]:
-    """Refold and rehash everything."""
+async def verify_ledgers(settings: Settings, heads: Path | None = None) -> dict[str, object]:
+    """Refold and rehash everything, and hold it against anchored heads. Errors: ValueError for a
+    file of heads that is none.
+    """
     await upgraded(settings)
-    return (await verify(settings.database_url)).as_json()
+    against = anchors(heads.read_text().splitlines()) if heads else None
+    return (await verify(settings.database_url, against)).as_json()
+
+
+async def anchor_ledgers(settings: Settings, target: Path) -> dict[str, object]:
+    """Write the heads of all ledgers."""
+    await upgraded(settings)
+    return await write_heads(settings.database_url, target)
 
 
 async def backup_database(settings: Settings, target: Path) -> None:
     """Copy a SQLite database in use; one of an earlier version too, as before an upgrade."""
     await upgraded(settings, older=True)
     await backup(settings.database_url, target)
+
+
+async def restore_database(settings: Settings, source: Path) -> None:
+    """Make the database out of a backup, at this version's schema. It does not hold what was sent
+    since, so that acts which no chain holds to once wait for the operator: real orders are off and
+    the stop line is dry, by rows that stand above the settings. Errors: `NoBackup`, `NotUpgraded`.
+    """
+    if source.is_file():
+        await upgrade_due(settings.model_copy(update={"database_url": f"sqlite:///{source}"}))
+    async with restored(source, settings.database_url) as copy_url:
+        at_copy = settings.model_copy(update={"database_url": copy_url})
+        await ensure_schema(at_copy)
+        for name, value in HELD_BACK.items():
+            await set_switch(at_copy, name, value)
+
+
+HELD_BACK: Final = {"live_terminal": "off", "live_door": "off", "stop_line_dry_run": "on"}
 
 
 async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:

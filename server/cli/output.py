@@ -16,6 +16,8 @@ from pydantic_core import ErrorDetails
 from domain.refusals import Refused
 from server.runtime.schema_upgrade import NotUpgraded
 from server.settings import Settings
+from storage.errors import missing_part
+from storage.schema.revision import database_name
 
 T = TypeVar("T")
 
@@ -94,6 +96,14 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         raise _Unready(str(error)) from None
     except OSError as error:
         raise click.ClickException(str(error)) from None
+    except Exception as error:
+        if (missing := missing_part(error)) is None:
+            raise
+        where = database_name(read_settings().database_url)
+        raise _Unready(
+            f"The database {where} does not have the tables of this version, though it is at its "
+            f"revision: {missing}. Another build made it: run that one, or begin with an empty one."
+        ) from None
 
 
 def print_line(value: object) -> None:

@@ -69,9 +69,21 @@ async def ensure_schema(settings: Settings) -> None:
     await anyio.to_thread.run_sync(migrate.upgrade, url)
 
 
+async def upgrade_due(settings: Settings) -> tuple[bool, str]:
+    """Whether an upgrade is due, and the sentence that says so; nothing is written. Errors:
+    `NotUpgraded` where none leads to this version.
+    """
+    at, where = await _revision(settings), database_name(settings.database_url)
+    _refuse_development(settings, at)
+    if at == latest():
+        return False, f"The database {where} is at revision {at}, as this version needs it."
+    state = "missing or empty" if at is None else f"at revision {at}, and {latest()} is needed"
+    return True, f"The database {where} is {state}: `wallet db upgrade` brings it there."
+
+
 async def upgrade_database(settings: Settings) -> None:
     """Bring any database to this version's schema. Errors: `NotUpgraded`."""
-    _refuse_development(settings, await _revision(settings))
+    await upgrade_due(settings)
     from storage.schema import migrate
 
     await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)

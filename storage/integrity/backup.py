@@ -1,10 +1,15 @@
-"""Backups: a copy of a database in use, and an export of its ledgers that anyone can verify."""
+"""Backups: a copy of a database in use, its way back, and an export of its ledgers that anyone can
+verify.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import tempfile
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +19,14 @@ import anyio
 from storage.feed.row_stream import LongReader, long_reader, sqlite_on_thread
 from storage.repositories.event_row import COLUMNS
 from storage.repositories.ledger import ALL_IDS, ROWS_OF
-from storage.repositories.ledger_queries import HEAD
+from storage.repositories.ledger_queries import ALL_HEADS, HEAD
+from storage.schema.revision import on_sqlite
 from storage.sqlite_files import sqlite_path
 from storage.store import Store
 
 
 class NoBackup(Exception):
-    """The backup cannot be made; the text says what to do instead."""
+    """The backup cannot be made or restored; the text says what to do instead."""
 
 
 async def backup(url: str, target: Path) -> None:
@@ -36,45 +42,91 @@ async def backup(url: str, target: Path) -> None:
         )
     if not Path(sqlite_path(url)).is_file():
         raise NoBackup(f"there is no database at {sqlite_path(url)}")
+    async with (
+        _new_file(target, "a backup never replaces a file") as part,
+        sqlite_on_thread(sqlite_path(url), reads_only=False) as origin,
+    ):
+        await _copy(origin, part)
+
+
+@asynccontextmanager
+async def restored(source: Path, url: str) -> AsyncIterator[str]:
+    """Copy a backup for a database that is not there; yields the URL of the copy, which gets its
+    name at the end of the block, and not at all where that fails. The backup stays as it is.
+
+    Errors: `NoBackup` for PostgreSQL, whose own tool does it, without a backup, and where a
+    database, or a journal of one, is there already.
+    """
+    if not url.startswith("sqlite:///"):
+        raise NoBackup(
+            "PostgreSQL is restored by its own tool: pg_restore --exit-on-error "
+            "--single-transaction --dbname=DATABASE_URL BACKUP, into an empty database"
+        )
+    if not source.is_file() or on_sqlite(str(source)) is None:
+        raise NoBackup(f"there is no backup at {source}")
+    target = Path(sqlite_path(url))
+    # SQLite would play what stands in a journal into whatever database has its name.
+    for name in (target.with_name(target.name + end) for end in ("", "-wal", "-shm", "-journal")):
+        if name.exists():
+            raise NoBackup(
+                f"{name} is there already; a restore never replaces a database: end what uses it, "
+                "and move it away"
+            )
+    async with _new_file(target, "a restore never replaces a database") as part:
+        uri = f"{source.absolute().as_uri()}?mode=ro"
+        async with aiosqlite.connect(uri, uri=True) as origin:
+            await _copy(origin, part)
+        yield f"sqlite:///{part}"
+        async with aiosqlite.connect(part) as copy:
+            await _in_one_file(copy)
+
+
+@asynccontextmanager
+async def _new_file(target: Path, reason: str) -> AsyncIterator[Path]:
+    """A file that gets its name at the end of the block, once it is on the disk. Others cannot read
+    it: it holds every key's hash and every session. Errors: `NoBackup` where the name is taken.
+    """
     if target.exists():
-        raise NoBackup(f"{target} is there already; a backup never replaces a file")
+        raise NoBackup(f"{target} is there already; {reason}")
     await anyio.to_thread.run_sync(partial(target.parent.mkdir, parents=True, exist_ok=True))
-    part = target.with_name(target.name + ".part")
-    part.unlink(missing_ok=True)
-    # Whoever can read the copy can read every key's hash and every session.
-    part.touch(mode=0o600, exist_ok=False)
+    # A name of its own: two that are made at the same time would write into one file.
+    handle, name = tempfile.mkstemp(".part", target.name + ".", target.parent)
+    os.close(handle)
+    part = Path(name)
     try:
-        await _copy(sqlite_path(url), part)
-        await anyio.to_thread.run_sync(_publish, part, target)
+        yield part
+        await anyio.to_thread.run_sync(_publish, part, target, reason)
     finally:
-        part.unlink(missing_ok=True)
+        for end in ("", "-wal", "-shm", "-journal"):
+            part.with_name(part.name + end).unlink(missing_ok=True)
 
 
-async def _copy(source: str, part: Path) -> None:
+async def _copy(origin: aiosqlite.Connection, part: Path) -> None:
     """Copy in one step, on connections of their own. Between the steps of a copy in several steps
     every write of another process starts it over, so that it never ends while there are writers;
     one step holds one snapshot, and no writer waits for it.
     """
-    async with (
-        sqlite_on_thread(source, reads_only=False) as origin,
-        aiosqlite.connect(part) as copy,
-    ):
+    async with aiosqlite.connect(part) as copy:
         await origin.backup(copy, pages=-1)
-        # One file, complete without a -wal beside it.
-        await copy.execute("PRAGMA journal_mode = DELETE")
+        await _in_one_file(copy)
         (verdict,) = await (await copy.execute("PRAGMA integrity_check")).fetchone() or ("nothing",)
     if verdict != "ok":
         raise NoBackup(f"the copy is damaged: {verdict}")
 
 
-def _publish(part: Path, target: Path) -> None:
+async def _in_one_file(copy: aiosqlite.Connection) -> None:
+    """Make one file of it, complete without a -wal beside it."""
+    await copy.execute("PRAGMA journal_mode = DELETE")
+
+
+def _publish(part: Path, target: Path, reason: str) -> None:
     """Give the copy its name, once it is on the disk."""
     _flush(part)
     try:
         # A link, unlike a rename, fails where somebody made the target meanwhile.
         os.link(part, target)
     except FileExistsError:
-        raise NoBackup(f"{target} is there already; a backup never replaces a file") from None
+        raise NoBackup(f"{target} is there already; {reason}") from None
     _flush(target.parent)
 
 
@@ -84,6 +136,25 @@ def _flush(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+async def write_heads(source: Store | str, target: Path) -> dict[str, object]:
+    """Write the head of every ledger, for `verify` to be held against later.
+
+    Shapes: a JSON line a ledger, `{public_id, seq, row_hash}`, in the order of the ids. Answers
+    `{ledgers, sha256}`; the hash is that of the file, to be kept where nobody can change it.
+    """
+    url = source if isinstance(source, str) else source.url
+    async with long_reader(url) as reader, reader.snapshot():
+        lines = [
+            json.dumps({name: row[name] for name in ("public_id", "seq", "row_hash")}) + "\n"
+            async for row in reader.rows(ALL_HEADS)
+        ]
+    text = "".join(lines).encode()
+    created = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(created, "wb") as out:
+        out.write(text)
+    return {"ledgers": len(lines), "sha256": hashlib.sha256(text).hexdigest()}
 
 
 async def export(source: Store | str, target: Path) -> dict[str, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from asyncio import sleep
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final
 
@@ -36,6 +36,10 @@ ROWS_OF: Final = (
 )
 
 
+# By public id the number and the hash of a ledger's last row at an earlier time.
+Anchors = Mapping[str, tuple[int, str]]
+
+
 @dataclass(slots=True)
 class VerificationReport:
     """Counts of the rows that a verification read, and its findings."""
@@ -46,6 +50,7 @@ class VerificationReport:
     balances: int = 0
     paper_books: int = 0
     paper_entries: int = 0
+    anchors: int = 0
     findings: list[RecordFault] = field(default_factory=list)
 
     @property
@@ -54,8 +59,8 @@ class VerificationReport:
         return not self.findings
 
     def as_json(self) -> dict[str, object]:
-        """Shape `{ok, ledgers, rows, checkpoints, balances, paper_books, paper_entries, findings[]
-        {of, seq, what}}`.
+        """Shape `{ok, ledgers, rows, checkpoints, balances, paper_books, paper_entries, anchors,
+        findings[] {of, seq, what}}`.
         """
         return {"ok": self.ok} | asdict(self)
 
@@ -149,17 +154,34 @@ class LedgerWalk:
             self.find(f"the head names row {seq}, the last row is {last}", seq)
 
 
-async def verify(source: Store | str) -> VerificationReport:
+def anchors(lines: Iterable[str]) -> Anchors:
+    """The heads in a file that `write_heads` wrote. Errors: ValueError, with the line."""
+    heads = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            head = json.loads(line)
+            heads[str(head["public_id"])] = (int(head["seq"]), str(head["row_hash"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"line {number} is no head of a ledger") from error
+    return heads
+
+
+async def verify(source: Store | str, against: Anchors | None = None) -> VerificationReport:
     """Verify every ledger, every balance and every paper book of a store's database, or of the one
-    behind a URL; on a connection of its own, one snapshot a ledger.
+    behind a URL; on a connection of its own, one snapshot a ledger. With the heads of an earlier
+    time also that each ledger still holds them: that nobody wrote it anew since.
     """
+    heads = dict(against or {})
     url, report = source if isinstance(source, str) else source.url, VerificationReport()
     async with long_reader(url) as reader:
         async with reader.snapshot():
             ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
         for public_id in ids:
             async with reader.snapshot():
-                await _ledger(reader, public_id, report)
+                await _ledger(reader, public_id, report, heads.pop(public_id, None))
+        for public_id, (seq, _) in heads.items():
+            report.findings.append(RecordFault(public_id, seq, "the anchored ledger is not here"))
+        report.anchors = len(against or {})
         async with reader.snapshot():
             await _balances(reader.rows(BOTH_SUMS), report)
         async with reader.snapshot():
@@ -209,7 +231,12 @@ def _no_head(report: VerificationReport, walk: LedgerWalk | None) -> None:
         report.findings += walk.findings
 
 
-async def _ledger(reader: LongReader, public_id: str, report: VerificationReport) -> None:
+async def _ledger(
+    reader: LongReader,
+    public_id: str,
+    report: VerificationReport,
+    anchor: tuple[int, str] | None,
+) -> None:
     walk = LedgerWalk(public_id)
     checkpoints = reader.rows(CHECKPOINTS_OF, public_id=public_id)
     stored = {int(row["seq"]): str(row["state"]) async for row in checkpoints}
@@ -218,10 +245,14 @@ async def _ledger(reader: LongReader, public_id: str, report: VerificationReport
     async for page in reader.pages(ROWS_OF, ROWS_AT_ONCE, public_id=public_id):
         for row in page:
             walk.step(row)
+            if anchor == (walk.chain.number, walk.chain.hash):
+                anchor = None
             if (seq := walk.chain.number) in stored:
                 walk.compare_checkpoint(stored.pop(seq))
         await sleep(0)
         report.rows += len(page)
+    if anchor is not None:
+        walk.find("no row has the anchored number and hash", anchor[0])
     for seq in stored:
         walk.find("a checkpoint stands where no row is", seq)
     noted = {

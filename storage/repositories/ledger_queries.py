@@ -22,6 +22,8 @@ _AGENT_HALVES: Final = ", ".join(f"'{kind.value}'" for kind in sorted(ACTION_KIN
 
 HEAD: Final = "SELECT seq, row_hash, created_at FROM ledger_heads WHERE public_id = :public_id"
 
+ALL_HEADS: Final = "SELECT public_id, seq, row_hash FROM ledger_heads ORDER BY public_id"
+
 TAIL: Final = (
     "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq > :after AND seq <= :last "
     f"ORDER BY seq LIMIT {PAGE}"

@@ -13,13 +13,15 @@ from click.testing import CliRunner, Result
 from server.cli.main import main
 from storage.schema import migrate
 from storage.schema.revision import database_name, latest
-from tests.databases import database_of_development
+from storage.sqlite_files import sqlite_path
+from tests.databases import _run, _sql, database_of_development
 from tests.ports import free_port
 
 COMMANDS: Final = {
     "verify": ("db", "verify"),
     "backup": ("db", "backup", "copy"),
     "export": ("db", "export", "lines"),
+    "heads": ("db", "heads", "lines"),
     "counts": ("counts",),
     "keys": ("keys", "list"),
     "a new key": ("keys", "create", "--role", "admin"),
@@ -34,6 +36,7 @@ STARTING: Final = {
     "keeper": ("keeper", "--once"),
     "mcp": ("mcp",),
     "upgrade": ("db", "upgrade"),
+    "check": ("db", "upgrade", "--check"),
 }
 ALL: Final = COMMANDS | STARTING
 # Those that copy or judge what is stored take any revision that they know the end of.
@@ -155,6 +158,30 @@ def test_a_file_that_is_no_database_of_this_version_is_one_sentence_and_stays_as
     told = _told(url, *ALL[name])
     assert (told.exit_code, told.output) == (2, f"Error: The database {url} {said}\n")
     assert _files(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["switches", "verify", "heads", "a new key"])
+def test_tables_of_another_build_at_the_same_revision_are_one_sentence(
+    empty_url: str, name: str
+) -> None:
+    migrate.upgrade(empty_url)
+    lost = {"switches": "switches", "a new key": "house_keys"}
+    table = lost.get(name, "ledger_heads")
+    _sql_on(empty_url, f"ALTER TABLE {table} RENAME TO {table}_before")
+    told = _told(empty_url, *COMMANDS[name])
+    where = database_name(empty_url)
+    said = f"Error: The database {where} does not have the tables of this version, though it is at its revision: "
+    assert (told.exit_code, told.output.count("\n")) == (2, 1), told.output
+    assert told.output.startswith(said)
+    assert table in told.output
+
+
+def _sql_on(url: str, statement: str) -> None:
+    if url.startswith("sqlite:///"):
+        with closing(sqlite3.connect(sqlite_path(url))) as connection, connection:
+            connection.execute(statement)
+    else:
+        _run(_sql(url, statement))
 
 
 @pytest.mark.parametrize("state", ["missing", "empty", "old", "damaged"])

@@ -49,7 +49,7 @@ async def test_an_honest_database_verifies(store: Store) -> None:
     report = await verify(store)
     assert report.as_json() == {
         "ok": True, "ledgers": 2, "rows": 157, "checkpoints": 2, "balances": 1, "paper_books": 0,
-        "paper_entries": 0, "findings": [],
+        "paper_entries": 0, "anchors": 0, "findings": [],
     }  # fmt: skip
     assert (await verify(store.url)).ok
 
@@ -124,7 +124,7 @@ async def test_an_export_proves_itself(store: Store, tmp_path: Path) -> None:
     lines = target.read_text().splitlines()
     assert verify_export(lines).as_json() | {"checkpoints": 0} == {
         "ok": True, "ledgers": 2, "rows": 157, "checkpoints": 0, "balances": 0, "paper_books": 0,
-        "paper_entries": 0, "findings": [],
+        "paper_entries": 0, "anchors": 0, "findings": [],
     }  # fmt: skip
     with pytest.raises(FileExistsError):
         await export(store, target)
