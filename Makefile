@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers
+.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers release deploy-check
 
 setup: $(STAMP)
 
@@ -52,7 +52,7 @@ bench-peers: setup
 # The long forms of what make test does shortly: more examples of each property, more seeds, five times the record.
 deep: setup
 	EXAMPLES=deep $(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign" tests/domain tests/venue tests/chain tests/tools/call
-	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance tests/stateful tests/bundle
+	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance tests/stateful
 	LARGE_ROWS=300000 $(BIN)/pytest -q -n 0 tests/tools/test_large.py
 
 # The tests that end by themselves on a machine that stands still for STALL_S seconds now and then; STALL_SEED says where.
@@ -172,10 +172,20 @@ $(REVM)/.locked: locks/mutants.txt
 mutants: setup $(REVM)/.locked
 	PYTHONPATH=$(REVM) $(BIN)/python -m tests.contracts.mutation --verbose
 
+# The sdist, the wheel out of it and what to install it with, into dist/; equal byte for byte for equal commits.
+release: setup
+	$(BIN)/python deploy/release.py dist
+
+# Everything that is shipped for operators, executed: the release installed by pip, pipx and uv, each step of the Containerfile,
+# the service behind nginx and caddy, units, manifests. What a machine lacks is named.
+deploy-check: setup
+	$(BIN)/pytest -q -n 2 -rs tests/deploy
+
 # Needs uv; run after a change of the dependencies in pyproject.toml.
 lock:
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra demo --group dev pyproject.toml -o locks/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c locks/dev.txt pyproject.toml -o locks/run.txt
+	echo "hatchling>=1.27" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c locks/dev.txt - -o locks/build.txt
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt
 	echo "ccxt" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/ccxt.txt
 	printf 'halmos>=0.3.3\nslither-analyzer>=0.11.6\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/prove.txt

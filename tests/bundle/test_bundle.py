@@ -104,29 +104,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.mark.campaign  # `make deep`; make test has it run by uvx
-def test_the_wheel_runs_from_a_clean_environment(wheel: Path, tmp_path: Path) -> None:
-    """pip installs the wheel itself; its dependencies are this environment's, as the lock has them."""
-    run = {"check": True, "capture_output": True, "text": True, "timeout": 300}
-    # No pip in it: this one installs into it, as a person with one pip would.
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "v")], **run)  # type: ignore[call-overload]
-    python = str(tmp_path / "v" / "bin" / "python")
-    subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", str(wheel)], **run)  # type: ignore[call-overload]  # fmt: skip
-    (site,) = (tmp_path / "v").glob("lib/python*/site-packages")
-    ours = next(p for p in map(Path, sys.path) if p.name == "site-packages")
-    # Only the libraries: an editable install of the project would hide what the wheel lacks.
-    for library in ours.iterdir():
-        if not (site / library.name).exists() and "mandate_wallet" not in library.name and library.suffix != ".pth":  # fmt: skip
-            (site / library.name).symlink_to(library)
-    wallet = tmp_path / "v" / "bin" / "wallet"
-    env = {"PATH": "/usr/bin:/bin", "WALLET_DATABASE_URL": f"sqlite:///{tmp_path / 'w.sqlite'}"}
-    for arguments in (["--version"], ["db", "upgrade"], ["openapi"], ["counts"]):
-        done = subprocess.run([str(wallet), *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
-        assert done.returncode == 0, done.stderr
-    done = subprocess.run([str(wallet), "mcp"], cwd=tmp_path, env=env, input=json.dumps(HELLO) + "\n", capture_output=True, text=True, timeout=120, check=False)  # fmt: skip
-    assert json.loads(done.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "delegated-spending-wallet"  # fmt: skip
-
-
 def serves(command: list[str], folder: Path, env: dict[str, str]) -> Any:
     """What a service of its own process group answers at /healthz."""
     with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:  # fmt: skip
@@ -142,28 +119,16 @@ def serves(command: list[str], folder: Path, env: dict[str, str]) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "runner",
-    [
-        pytest.param(["uvx", "--from"], id="uvx"),
-        pytest.param(
-            ["uvx", "pipx==1.18.4", "run", "--spec"], id="pipx", marks=pytest.mark.campaign
-        ),
-    ],
-)
-def test_the_wheel_runs_by_what_people_run_tools_with(
-    runner: list[str], wheel: Path, tmp_path: Path
-) -> None:
+def test_the_wheel_runs_by_what_people_run_tools_with(wheel: Path, tmp_path: Path) -> None:
     """In an environment of the runner's own making, of the versions that the lock has."""
     versions = re.findall(r"(?m)^[\w.-]+==[^ ;\\]+", (ROOT / "locks" / "dev.txt").read_text())
     (tmp_path / "versions").write_text("\n".join(versions) + "\n")
-    uvx, *more = runner
-    command = [str(Path(sys.executable).parent / uvx), *more, str(wheel), "wallet"]
+    command = [str(Path(sys.executable).parent / "uvx"), "--from", str(wheel), "wallet"]
     # How packages are reached is the machine's; nothing else of it is known there.
     reach = ("UV_", "PIP_", "SSL_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
     env = {n: v for n, v in os.environ.items() if n.upper().startswith(reach)}
     env |= {"PATH": f"{Path(sys.base_prefix) / 'bin'}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    env |= {"UV_CONSTRAINT": str(tmp_path / "versions"), "PIP_CONSTRAINT": str(tmp_path / "versions")}  # fmt: skip
+    env["UV_CONSTRAINT"] = str(tmp_path / "versions")
     env["WALLET_DATABASE_URL"] = f"sqlite:///{tmp_path / 'w.sqlite'}"
 
     def wallet(*arguments: str, text: str = "") -> str:
