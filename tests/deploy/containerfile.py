@@ -143,3 +143,8 @@ def argv(text: str) -> list[str]:
     """The words of an exec form. Errors: ValueError for a shell form."""
     words: list[str] = json.loads(text)
     return words
+
+
+def last_uid() -> str:
+    """The user and group of the image."""
+    return [s.text for s in steps() if s.name == "USER"][-1]
