@@ -83,7 +83,10 @@ def test_secrets_are_files_and_each_is_where_it_is_read() -> None:
     assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
     for name, service in RUN_BY_US.items():
         if name != "signer":
-            assert mounted(service) == {"wallet": "/var/lib/wallet/wallet.toml"}
+            assert mounted(service) == {
+                "wallet": "/var/lib/wallet/wallet.toml",
+                "state_keys": "/var/lib/wallet/state-keys",
+            }
 
 
 def test_the_signer_is_apart() -> None:

@@ -37,6 +37,7 @@ def test_its_settings_file_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (text,) = re.findall(r"(?ms)^```toml\n(.*?)^```", PAGE)
     monkeypatch.chdir(tmp_path)
     Path("wallet.toml").write_text(text)
+    Path("state-keys").write_text("0f" * 32)
     settings, told = Settings(), tomllib.loads(text)
     assert told.keys() <= Settings.model_fields.keys()
     assert settings.database_url == told["database_url"]

@@ -36,6 +36,7 @@ class Pair:
     world: World
     bases: list[str]
     http: ClientSession
+    processes: list[subprocess.Popen[str]]
 
     async def key_of(self, agent: Caller) -> dict[str, str]:
         key = self.world.deps.ids.token("ak_")
@@ -69,14 +70,14 @@ class Pair:
         return answers
 
 
-def _served(url: str, evm: Evm) -> tuple[subprocess.Popen[str], str]:
+def _served(url: str, evm: Evm, more: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
     port = free_port()
     chain = f"WALLET_CHAINS__{CHAIN_ID}__"
     env = PATIENTLY | {
         "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": url, "WALLET_DOOR": "on", "WALLET_LOG_LEVEL": "WARNING",
         "WALLET_BASE_URL": f"http://127.0.0.1:{port}", "WALLET_DEFAULT_CHAIN_ID": str(CHAIN_ID), f"{chain}RPC_URL": evm.url,
         f"{chain}USDC": evm.usdc, f"{chain}FACTORY": evm.factory, f"{chain}LENS": evm.lens, f"{chain}CONFIRMATIONS": "0",
-    }  # fmt: skip
+    } | more  # fmt: skip
     process = subprocess.Popen(
         [sys.executable, "-m", "server", "serve", "--port", str(port)],
         env=env,
@@ -88,17 +89,18 @@ def _served(url: str, evm: Evm) -> tuple[subprocess.Popen[str], str]:
 
 
 @asynccontextmanager
-async def pair(url: str, evm: Evm) -> AsyncIterator[Pair]:
+async def pair(url: str, evm: Evm, **more: str) -> AsyncIterator[Pair]:
+    """Both serve; `more` are settings of theirs."""
     async with a_world(url, evm) as world:
         # The two servers live by the machine's clock.
         evm.clock.at = max(evm.clock.at, datetime.now(UTC))
-        started = [_served(url, evm) for _ in range(2)]
+        started = [_served(url, evm, more) for _ in range(2)]
         heard = [Heard(process) for process, _ in started]
         try:
             for one in heard:
                 await anyio.to_thread.run_sync(one.until, "serving on")
             async with ClientSession(connector=TCPConnector(limit=100)) as http:
-                yield Pair(world, [base for _, base in started], http)
+                yield Pair(world, [base for _, base in started], http, [p for p, _ in started])
         finally:
             for process, _ in started:
                 process.terminate()
