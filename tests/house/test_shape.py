@@ -73,7 +73,7 @@ def _module(path: Path) -> str:
 def test_every_package_of_ours_is_listed() -> None:
     """Folders with Python in them are shipped packages, or are known to be something else."""
     folders = {p.parent.name for p in ROOT.glob("*/*.py")}
-    assert folders - set(PACKAGES) == {"tests", "bench", "mcpb", "clients"}
+    assert folders - set(PACKAGES) == {"tests", "bench", "mcpb", "clients", "deploy"}
     for path in paths():
         assert (path.parent / "__init__.py").is_file(), path
 
