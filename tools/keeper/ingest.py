@@ -17,6 +17,7 @@ from domain.ledger.events.payloads import (
     EventPayload,
     Executed,
     LogMoved,
+    Marked,
     Noted,
     Unwound,
 )
@@ -210,12 +211,17 @@ def _same_call(old: Event, new: NewEvent) -> bool:
 
 
 def _with_cash(ctx: IngestContext, mandate: Mandate, new: NewEvent, log: VaultLog) -> NewEvent:
-    """The row with the cash that the vault had after its log, by the rows before its place."""
+    """The row with the cash that the vault had after its log: by the log where it says so, for it
+    may be read ahead of rows below it; else by the rows before its place.
+    """
     payload, place = new.content, (log.block.number, log.log_index)
     if payload.observed is None:
         return new
-    journal = ctx.uow.ledger.state(mandate.public_id).journal
-    cash = Usdc(max(0, journal.cash_after(place, new)))
+    if isinstance(payload.body, Marked):
+        cash = payload.body.cash
+    else:
+        journal = ctx.uow.ledger.state(mandate.public_id).journal
+        cash = Usdc(max(0, journal.cash_after(place, new)))
     payload = replace(payload, observed=replace(payload.observed, cash=cash))
     return replace(new, payload=write(payload))
 

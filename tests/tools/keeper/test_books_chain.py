@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from domain.money import Usdc
 from tests.tools.keeper.test_attach import lost, mined
 from tests.tools.keeper.test_transfers_chain import ticks
-from tests.world import Mandated, World, working
+from tests.world import CHAIN_ID, Mandated, World, working
 
 pytestmark = pytest.mark.anyio
 
@@ -154,3 +155,21 @@ async def test_marks_are_the_same_with_dry_run_on_and_off(world: World, dry: boo
     (mark,) = [e for e in (await m.read())["events"] if "marked" in e["payload"]]
     assert (mark["reported_by"], mark["payload"]["observed"]["whole"]) == ("chain", True)
     assert mark["payload"]["marked"]["cash"] == "440.000000"
+
+
+async def test_a_recorded_value_that_is_read_ahead_of_a_call_keeps_the_cash_of_its_log(
+    world: World,
+) -> None:
+    m = await working(world)
+    await mined(world, m.agent_wallet, (await m.execute("70")).body)
+    tx = await sent(world, m, "owner_record_call")
+    told = await m.as_owner("owner_vault_tx", tx_hash=tx, kind="record")
+    assert told.status == 200, told.body
+    await ticks(world).round()
+    vault = (await world.chains.get(CHAIN_ID).vault_states([m.vault]))[m.vault]
+    marks = [e["payload"] for e in (await m.read())["events"] if e["tx_hash"] == tx]
+    assert [p["observed"]["cash"] for p in marks] == [str(vault.cash)]
+    assert vault.cash == Usdc.parse("430")
+    case = await world.deps.store.read(lambda uow: uow.ledger.state(m.id).measured)
+    assert case.seen is not None
+    assert case.seen.block == marks[0]["observed"]["block"]
