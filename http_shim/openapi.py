@@ -137,7 +137,7 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url}],
-        "paths": dict(sorted(paths.items())) | _texts(),
+        "paths": dict(sorted(paths.items())) | _texts() | _oauth(),
         "webhooks": {
             kind: {"post": _webhook(kind, gives[NOTICE_DATA[kind]])} for kind in NOTICE_KINDS
         },
@@ -326,6 +326,121 @@ ABOUT: Final[Schema] = {
     ),
 }
 """Components of the routes that are not operations."""
+
+_OAUTH_ERROR: Final = closed(
+    error=_noted("string", "a code of OAuth 2.1 (RFC 6749, 7009, 7591, 8707)"),
+    error_description=TEXT,
+)
+_RESOURCE: Final = closed(
+    **dict.fromkeys(("resource", "resource_name", "resource_documentation"), TEXT),
+    **dict.fromkeys(
+        ("authorization_servers", "scopes_supported", "bearer_methods_supported"), _list(TEXT)
+    ),
+)
+_ISSUER: Final = closed(
+    issuer=TEXT,
+    **{f"{n}_endpoint": TEXT for n in ("authorization", "token", "revocation", "registration")},
+    **{
+        f"{n}_supported": _list(TEXT)
+        for n in (
+            "scopes", "response_types", "grant_types", "token_endpoint_auth_methods",
+            "revocation_endpoint_auth_methods", "code_challenge_methods",
+        )
+    },
+    client_id_metadata_document_supported=_YES,
+    authorization_response_iss_parameter_supported=_YES,
+)  # fmt: skip
+_FORM: Final = "application/x-www-form-urlencoded"
+_ASKS: Final = (
+    "response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method",
+    "state", "scope", "resource",
+)  # fmt: skip
+_REDEEMS: Final = (
+    "grant_type", "client_id", "code", "redirect_uri", "code_verifier", "refresh_token", "scope",
+    "resource",
+)  # fmt: skip
+_TOKENS: Final = closed(
+    access_token=TEXT,
+    token_type=TEXT,
+    expires_in={"type": "integer"},
+    scope=TEXT,
+    refresh_token=TEXT,
+)
+_APP: Final[Schema] = {
+    "client_name": TEXT,
+    "redirect_uris": _list(TEXT),
+    "token_endpoint_auth_method": TEXT,
+}
+_CLIENT: Final = closed(("redirect_uris",), **_APP) | {"additionalProperties": True}
+_REGISTERED: Final = closed(
+    ("client_id", "client_id_issued_at", "redirect_uris"),
+    client_id=TEXT,
+    client_id_issued_at={"type": "integer"},
+    grant_types=_list(TEXT),
+    response_types=_list(TEXT),
+    scope=TEXT,
+    **_APP,
+)
+
+
+def _oauth() -> Schema:
+    """The routes of OAuth, whose errors have the form of its standards."""
+    always = _unread() | {"429": _refused(429, ["rate_limited"])}
+    stored = always | {"413": _refused(413, ["body_too_large"])}
+    stored |= {"503": _refused(503, ["storage_unavailable"])}
+
+    def route(name: str, summary: str, responses: Schema, **more: object) -> Schema:
+        raw: Schema = {"operationId": name, "summary": summary, "tags": ["oauth"], "security": [{}]}
+        return raw | more | {"responses": responses}
+
+    def form(*fields: str) -> Schema:
+        schema = closed((), **dict.fromkeys(fields, TEXT))
+        return {"required": True, "content": {_FORM: {"schema": schema}}}
+
+    def answers(status: str, schema: Schema, *errors: str) -> Schema:
+        problems = {error: _answer("Refused", _OAUTH_ERROR) for error in errors}
+        return {status: _answer("The answer", schema)} | problems | stored
+
+    page = _answer("A page that goes on by itself, or says what is wrong", TEXT, "text/html")
+    back = {"description": "Back to the app, with an error and the issuer"}
+    described = {"200": _answer("The answer", _RESOURCE)} | always
+    resource = route("oauth_resource", "Metadata of the MCP address for apps", described)
+    copy = resource | {"operationId": "oauth_resource_connect"}
+    described = {"200": _answer("The answer", _ISSUER)} | always
+    server = route("oauth_server", "Metadata of the authorization server", described)
+    authorize = route(
+        "oauth_authorize",
+        "Ask the owner to let an app connect",
+        {"200": page, "302": back, "400": page} | always,
+        parameters=[_parameter(name, TEXT, False, ()) for name in _ASKS],
+    )
+    token = route(
+        "oauth_token",
+        "Redeem a code, or refresh",
+        answers("200", _TOKENS, "400", "401"),
+        requestBody=form(*_REDEEMS),
+    )
+    revoke = route(
+        "oauth_revoke",
+        "End a grant by one of its tokens",
+        answers("200", closed(), "400", "401"),
+        requestBody=form("token", "token_type_hint", "client_id"),
+    )
+    register = route(
+        "oauth_register",
+        "Register an app; nothing is stored",
+        answers("201", _REGISTERED, "400"),
+        requestBody=_posted(_CLIENT),
+    )
+    return {
+        "/.well-known/oauth-protected-resource": {"get": resource},
+        "/.well-known/oauth-protected-resource/mcp/connect": {"get": copy},
+        "/.well-known/oauth-authorization-server": {"get": server},
+        "/oauth/authorize": {"get": authorize},
+        "/oauth/token": {"post": token},
+        "/oauth/revoke": {"post": revoke},
+        "/oauth/register": {"post": register},
+    }
 
 
 def _some_tools(path: Schema) -> Schema:

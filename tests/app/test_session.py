@@ -109,7 +109,7 @@ ELSEWHERE = [
     "/app\\evil",
     "/app/\n",
     "",
-    "/app/" + "a" * 600,
+    "/app/" + "a" * 1_100,
 ]
 
 

@@ -26,5 +26,5 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
         for op in methods.values():
             for status, answer in op["responses"].items():
                 if int(status) < 400:
-                    for content in answer["content"].values():
+                    for content in answer.get("content", {}).values():
                         yield op["operationId"], content["schema"]

@@ -46,7 +46,12 @@ _PURPOSE: Final = "oauth ask"
 OWN_WORDS: Final = "own words of the app; nobody has checked them"
 
 AskToken = Annotated[
-    str, Field(max_length=ASK_MAX, description="the last part of the page's address")
+    str,
+    Field(
+        max_length=ASK_MAX,
+        description="the last part of the page's address",
+        examples=["s1.AbCdEfGh"],
+    ),
 ]
 GrantId = Annotated[
     str, Field(max_length=64, description="the grant's id", examples=["g_abcdefgh23"])
