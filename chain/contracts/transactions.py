@@ -26,6 +26,11 @@ def sign(key: str | bytes, transaction: Transaction) -> SignedTransaction:
     )
 
 
+def address_of(key: str | bytes) -> str:
+    """EIP-55 address of a private key."""
+    return str(Account.from_key(key).address)
+
+
 def read_signed(raw: str) -> SignedTransaction | None:
     """The transaction of signed bytes and its sender; None for whatever is no signed call of a
     contract in the form of EIP-1559.

@@ -75,18 +75,26 @@ def _ready(address: str) -> None:
     show_default=True,
     help=f"Sets of tools to list, with commas between: {', '.join(NAMES)}.",
 )
-def mcp(url: str | None, toolsets: str) -> None:
+@click.option(
+    "--agent-key-file",
+    type=click.Path(path_type=Path),
+    help="With --url: sign acts here, with the private key of this file (mode 0600).",
+)
+def mcp(url: str | None, toolsets: str, agent_key_file: Path | None) -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
     try:
         parse_toolsets(toolsets)
     except Refused as unknown:
         why = unknown.refusal.fields[0]["msg"]
         raise click.BadParameter(f"it needs {why}", param_hint="--toolsets") from None
+    if agent_key_file is not None and url is None:
+        raise click.UsageError("--agent-key-file stands with --url")
     if url is None:
         from server.runtime.stdio import serve_stdio
 
         _run(lambda: serve_stdio(_settings(), toolsets))
         return
+    from server.mcp_api.local_signer import LocalSigner, UnsafeKeyFile
     from server.mcp_api.proxy import endpoint, relay
 
     try:
@@ -96,7 +104,13 @@ def mcp(url: str | None, toolsets: str) -> None:
     settings = _settings()
     key = settings.service_user_key
     raw_key = key.get_secret_value() if key else None
-    _run(lambda: relay(address, raw_key, settings.mcp_wait_s, toolsets))
+    signer = None
+    if agent_key_file is not None:
+        try:
+            signer = LocalSigner(agent_key_file, address, raw_key, settings.mcp_wait_s)
+        except UnsafeKeyFile as unsafe:
+            raise click.BadParameter(str(unsafe), param_hint="--agent-key-file") from None
+    _run(lambda: relay(address, raw_key, settings.mcp_wait_s, toolsets, signer))
 
 
 @main.command()

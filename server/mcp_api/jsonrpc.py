@@ -38,12 +38,19 @@ def refusal_response(
     if request.method != TOOL_CALL or request.id is None:
         code = {400: INVALID_REQUEST, 404: METHOD_NOT_FOUND}.get(status, INTERNAL_ERROR)
         return error_response(request, code, str(block.get("reason", "")), raw)
-    text = json.dumps(raw, ensure_ascii=False, separators=(",", ":"))
+    return tool_response(request.id, raw, status, is_error=True)
+
+
+def tool_response(
+    request_id: int | str, body: Mapping[str, object], status: int, *, is_error: bool = False
+) -> Answer:
+    """A tool's result: the same JSON in both of its contents."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     result = {
         "content": [{"type": "text", "text": text}],
-        "structuredContent": raw,
-        "isError": True,
+        "structuredContent": dict(body),
+        "isError": is_error,
         "resultType": "complete",
         "_meta": {"wallet/http_status": status},
     }
-    return Answer(jsonrpc="2.0", id=request.id, result=result)
+    return Answer(jsonrpc="2.0", id=request_id, result=result)

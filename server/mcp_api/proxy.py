@@ -7,7 +7,8 @@ and the end of a cancelled request, is told from the message itself.
 from __future__ import annotations
 
 import logging
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -20,10 +21,11 @@ from mcp.shared.inbound import (
     encode_header_value,
 )
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
-from mcp.types import JSONRPCMessage
+from mcp.types import JSONRPCMessage, JSONRPCRequest
 
 from http_shim.identity import KEY_HEADER
-from server.mcp_api.jsonrpc import VERSION
+from server.mcp_api.jsonrpc import TOOL_CALL, VERSION, tool_response
+from server.mcp_api.local_signer import ACT, LocalSigner
 from server.mcp_api.proxy_client import ProxyClient
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.stdin_reader import host
@@ -88,8 +90,25 @@ class _Era:
         self._opening = None
 
 
-async def relay(url: str, key: str | None, wait_s: float, toolsets: str = CORE) -> None:
-    """Pass messages until stdin closes; what is unanswered for `wait_s` gets an error."""
+def _act_of(message: JSONRPCMessage) -> Mapping[str, Any] | None:
+    """The arguments of a call of `mandate_act`; None for any other message."""
+    if not isinstance(message, JSONRPCRequest) or message.method != TOOL_CALL:
+        return None
+    params = message.params or {}
+    arguments = params.get("arguments")
+    return arguments or {} if params.get("name") == ACT and isinstance(arguments, dict) else None
+
+
+async def relay(
+    url: str,
+    key: str | None,
+    wait_s: float,
+    toolsets: str = CORE,
+    signer: LocalSigner | None = None,
+) -> None:
+    """Pass messages until stdin closes; what is unanswered for `wait_s` gets an error. With a
+    `signer`, acts are signed here.
+    """
     install_log_filter()
     headers = ({KEY_HEADER: key} if key else {}) | {HEADER: toolsets}
     era = _Era()
@@ -108,8 +127,21 @@ async def relay(url: str, key: str | None, wait_s: float, toolsets: str = CORE) 
                 era.saw(item.message)
                 await to_host.send(SessionMessage(item.message))
 
+        async def act(
+            signer: LocalSigner, request: int | str, arguments: Mapping[str, Any]
+        ) -> None:
+            answer = await signer.act(arguments)
+            is_error = answer.status >= 400
+            body = {"refusal": dict(answer.body)} if is_error else answer.body
+            response = tool_response(request, body, answer.status, is_error=is_error)
+            await to_host.send(SessionMessage(response))
+
         group.start_soon(back)
         async for item in from_host:
+            act_arguments = None if signer is None else _act_of(item.message)
+            if signer is not None and act_arguments is not None:
+                group.start_soon(act, signer, item.message.id, act_arguments)
+                continue
             metadata = ClientMessageMetadata(headers=era.headers(item.message) or None)
             await to_service.send(SessionMessage(item.message, metadata))
         group.cancel_scope.cancel()

@@ -30,7 +30,7 @@ _RECONCILE: Final = NextStep(
     "GET /wallet/mandates/{public_id}/reconcile",
     by=OWNER_OR_AGENT,
 )
-_SAME_KEY: Final = NextStep(
+SAME_KEY: Final = NextStep(
     "Send the same call with the same idempotency_key: it is done once, and answered"
 )
 
@@ -228,7 +228,7 @@ def _unknown(request: JsonRpcRequest, raw: Any, reason: str) -> JSONRPCError:
     params: Any = raw.get("params")
     arguments: Any = params.get("arguments") if isinstance(params, dict) else None
     keyed = isinstance(arguments, dict) and isinstance(arguments.get("idempotency_key"), str)
-    step = _SAME_KEY if keyed else _RECONCILE
+    step = SAME_KEY if keyed else _RECONCILE
     block = refusal("outcome_unknown", what="The call", next=(step,), retry_safe=keyed).as_json(
         "agent"
     )

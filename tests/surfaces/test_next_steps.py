@@ -36,6 +36,7 @@ BY_HAND = {
     "Set what `wallet doctor` names": {"admin"},
     "Ask the operator, who alone moves a link": EVERYBODY,
     "Send less": EVERYBODY,
+    "Send detail.amount_wei of the chain's own coin to detail.address, and repeat": EVERYBODY,
     "Use a new key for a new request, the same key only to repeat the same one": EVERYBODY,
     "Send a 20-byte 0x address, in lower case or with its EIP-55 checksum": EVERYBODY,
     "Send a decimal string with at most 6 decimals, within ±1e12": EVERYBODY,

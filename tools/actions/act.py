@@ -82,7 +82,8 @@ class ActIn(OneMandate):
 
     action: ActionIn = Field(
         description='{kind: "enter" | "exit", market, amount_usdc}, or {kind: "call", target, '
-        "data, approve_amount}"
+        "data, approve_amount}",
+        examples=[{"kind": "enter", "market": "base-usdc-lending", "amount_usdc": "25"}],
     )
     why: Lines | None = Field(
         default=None, max_length=2_000, description="reason, kept with the report"

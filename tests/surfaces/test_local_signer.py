@@ -1,0 +1,198 @@
+"""`wallet mcp --url --agent-key-file`: an agent acts with a key that the service never sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from eth_account import Account
+from mcp import Client, StdioServerParameters
+
+from chain.contracts import transactions
+from server.mcp_api import local_signer
+from server.mcp_api.local_signer import LocalSigner, UnsafeKeyFile
+from tests.surfaces.conftest import running
+from tests.waiting import STUCK_S
+from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+ENTER = {"kind": "enter", "market": "test-market", "amount_usdc": "40"}
+
+
+class Local:
+    """A funded mandate, a service on a port, and the agent's key in a file of its own."""
+
+    def __init__(self, m: Mandated, base: str, key: str, file: Path):
+        self.m, self.base, self.key, self.file = m, base, key, file
+
+    def signer(self) -> LocalSigner:
+        return LocalSigner(self.file, f"{self.base}/mcp", self.key, 60)
+
+    async def act(self, name: str, **action: Any) -> Any:
+        signer = self.signer()
+        asked = {"public_id": self.m.id, "action": action or ENTER, "idempotency_key": name}
+        try:
+            return (await signer.act(asked)).body
+        finally:
+            await signer.close()
+
+    async def sent(self) -> int:
+        chain = self.m.world.chains.get(CHAIN_ID)
+        return (await chain.sending_facts(self.m.agent_wallet.address)).nonce
+
+
+@pytest.fixture
+async def local(sqlite_url: str, evm: Evm, tmp_path: Path) -> AsyncIterator[Local]:
+    async with running(sqlite_url, evm, markets=config_of(evm).markets) as service:
+        world = service.world
+        m = await working(world, approval_above_usdc="50")
+        key = await world.ok("owner_agent_key_add", m.owner, agent_id=m.agent.user_id)
+        file, own = tmp_path / "agent.key", m.agent_wallet.address
+        (secret,) = (k for k in evm.chain.keys if Account.from_key(bytes(k)).address == own)
+        file.write_text("0x" + bytes(secret).hex())
+        file.chmod(0o600)
+        yield Local(m, service.base, key["key"], file)
+
+
+async def test_an_official_client_acts_with_the_key_of_the_file(local: Local) -> None:
+    env = {"PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2])}
+    where = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "server", "mcp", "--url", local.base, "--agent-key-file", str(local.file)],
+        env=env | {"WALLET_SERVICE_USER_KEY": local.key},
+        cwd=local.file.parent,
+    )
+    asked = {"public_id": local.m.id, "action": ENTER, "why": "go", "idempotency_key": "in-1"}
+    for mode in ("auto", "legacy"):
+        with anyio.fail_after(STUCK_S):
+            async with Client(where, mode=mode) as client:
+                assert "mandate_act" in {t.name for t in (await client.list_tools()).tools}
+                told: Any = (await client.call_tool("mandate_act", asked)).structured_content
+                assert (told["outcome"], told["event"]["kind"]) == ("landed", "buy"), told
+                refused = await client.call_tool(
+                    "mandate_act", asked | {"action": ENTER | {"amount_usdc": "101"}}
+                )
+                assert refused.is_error
+                block: Any = refused.structured_content
+                assert block["refusal"]["error"] == "idempotency_key_reused"
+    assert await local.sent() == 1
+    kept = local.file.with_name("agent.key.sent")
+    assert {f.stat().st_mode & 0o077 for f in [kept, *kept.iterdir()]} == {0}
+
+
+async def test_a_lost_answer_is_asked_with_the_same_bytes(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = LocalSigner._post
+
+    async def lost(self: LocalSigner, path: str, body: Any) -> Any:
+        answer = await real(self, path, body)
+        if path.endswith("/send"):
+            raise local_signer.httpx2.ReadError("gone")
+        return answer
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalSigner, "_post", lost)
+        told = await local.act("in-1")
+        assert (told["error"], told["retry_safe"]) == ("outcome_unknown", True)
+    assert (await local.act("in-1"))["outcome"] == "landed"
+    assert await local.sent() == 1
+
+
+async def test_what_was_signed_and_never_arrived_is_sent_or_signed_anew(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = LocalSigner._post
+
+    async def cut(self: LocalSigner, path: str, body: Any) -> Any:
+        if path.endswith("/send"):
+            raise local_signer.httpx2.ConnectError("gone")
+        return await real(self, path, body)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalSigner, "_post", cut)
+        await local.act("in-1")
+        await local.act("in-2", **(ENTER | {"amount_usdc": "20"}))
+    assert await local.sent() == 0
+    assert (await local.act("in-1"))["outcome"] == "landed"
+    # Its nonce is gone, and the chain knows no such transaction.
+    assert (await local.act("in-2", **(ENTER | {"amount_usdc": "20"})))["outcome"] == "landed"
+    assert await local.sent() == 2
+
+
+async def test_a_held_act_is_held_and_acts_once_it_is_approved(local: Local) -> None:
+    more = ENTER | {"amount_usdc": "60"}
+    told = await local.act("in-1", **more)
+    assert told["outcome"] == "held"
+    item = {"approval_id": told["approval"]["approval_id"], "decision": "approve"}
+    assert (await local.m.as_owner("owner_approval_decide", **item)).status == 200
+    assert (await local.act("in-1", **more))["outcome"] == "landed"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"to": "0x" + "12" * 20}, "does not go to the mandate's vault"),
+        ({"chain_id": 1}, "does not go to the mandate's vault"),
+        ({"value": "1"}, "carries coins"),
+        ({"gas": 6_000_000}, "out of bounds"),
+        ({"data": "0xa9059cbb" + "00" * 64}, "no execute"),
+    ],
+)
+async def test_it_signs_nothing_but_the_act_that_was_asked_for(
+    local: Local, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], why: str
+) -> None:
+    real = LocalSigner._post
+
+    async def hostile(self: LocalSigner, path: str, body: Any) -> Any:
+        answer = await real(self, path, body)
+        if path.endswith("/prepare"):
+            answer.body["to_sign"].update(change)  # type: ignore[attr-defined]
+        return answer
+
+    def signs(*_: object) -> None:
+        raise AssertionError("it was signed")
+
+    monkeypatch.setattr(LocalSigner, "_post", hostile)
+    monkeypatch.setattr(transactions, "sign", signs)
+    told = await local.act("in-1")
+    assert told["error"] == "signer_refused"
+    assert why in told["reason"]
+
+
+async def test_a_larger_amount_and_another_vault_later_are_not_signed(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await local.act("in-1"))["outcome"] == "landed"
+    real = LocalSigner._post
+
+    async def larger(self: LocalSigner, path: str, body: Any) -> Any:
+        return await real(self, path, body | {"action": ENTER | {"amount_usdc": "41"}})
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalSigner, "_post", larger)
+        told = await local.act("in-2")
+        assert "another call" in told["reason"]
+    (pinned,) = local.file.with_name("agent.key.sent").glob("*.vault")
+    pinned.write_text(json.dumps({"chain_id": CHAIN_ID, "vault": "0x" + "12" * 20}))
+    assert "mandate's vault" in (await local.act("in-3"))["reason"]
+
+
+def test_a_key_file_is_its_owners_alone(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    with pytest.raises(UnsafeKeyFile, match="cannot be read"):
+        LocalSigner(file, "http://127.0.0.1/mcp", None, 1)
+    file.write_text("11" * 32)
+    file.chmod(0o640)
+    with pytest.raises(UnsafeKeyFile, match="chmod 600"):
+        LocalSigner(file, "http://127.0.0.1/mcp", None, 1)
+    file.chmod(0o600)
+    file.write_text("no key")
+    with pytest.raises(UnsafeKeyFile, match="no private key"):
+        LocalSigner(file, "http://127.0.0.1/mcp", None, 1)
