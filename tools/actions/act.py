@@ -91,6 +91,7 @@ class ActIn(OneMandate):
     idempotency_key: str = Field(
         pattern=r"^[A-Za-z0-9._:-]{1,128}$",
         description="names this act: repeat it with the SAME key, and it is done once",
+        examples=["enter-1"],
     )
 
 
