@@ -10,9 +10,10 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import httpx2
@@ -24,6 +25,7 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from http_shim.identity import KEY_HEADER
 from server.mcp_api.proxy_client import SAME_KEY
+from tools.actions.act import ActionIn, TransactionTold
 
 ACT: Final = "mandate_act"
 TRIES: Final = 3
@@ -45,7 +47,7 @@ class Answered:
     """An answer of the service, or one in its place."""
 
     status: int
-    body: Mapping[str, Any]
+    body: Mapping[str, object]
 
     @property
     def is_conflict(self) -> bool:
@@ -76,14 +78,17 @@ class LocalSigner:
         """Close the connections."""
         await self._http.aclose()
 
-    async def act(self, arguments: Mapping[str, Any]) -> Answered:
+    async def act(self, arguments: Mapping[str, object]) -> Answered:
         """Act once for the idempotency key: the same bytes again, where they were signed before."""
         public_id = str(arguments.get("public_id"))
         if not _PUBLIC_ID.fullmatch(public_id):
             return _refused(Refused(refusal("not_found", what="mandate")))
         body = {n: v for n, v in arguments.items() if n != "public_id" and v is not None}
-        if isinstance(body.get("action"), str):
-            body["action"] = json.loads(body["action"])
+        action = body.get("action")
+        if isinstance(action, str):
+            # What is no JSON the service refuses.
+            with suppress(ValueError):
+                body["action"] = json.loads(action)
         path = f"/wallet/mandates/{public_id}"
         kept = self._folder / f"{self._name(public_id, body)}.json"
         try:
@@ -94,7 +99,7 @@ class LocalSigner:
             lost = refusal("outcome_unknown", what="The act", next=(SAME_KEY,), retry_safe=True)
             return _refused(Refused(lost))
 
-    async def _acted(self, path: str, body: Mapping[str, Any], kept: Path) -> Answered:
+    async def _acted(self, path: str, body: Mapping[str, object], kept: Path) -> Answered:
         if kept.exists():
             signed = str(json.loads(kept.read_text())["signed"])
             answer = await self._post(f"{path}/act/send", {**body, "signed": signed})
@@ -104,16 +109,17 @@ class LocalSigner:
             prepared = await self._post(f"{path}/act/prepare", body)
             if prepared.status != 200:
                 return prepared
-            if prepared.body.get("to_sign") is None:
-                return Answered(200, prepared.body["answer"])
-            transaction = _transaction(prepared.body["to_sign"])
-            await self._check(path, body["action"], prepared.body, transaction)
+            known = prepared.body.get("answer")
+            if isinstance(known, dict):
+                return Answered(200, known)
+            transaction = _transaction(prepared.body.get("to_sign"))
+            await self._check(path, body, str(prepared.body.get("sender")), transaction)
             signed = transactions.sign(self._key, transaction).raw
             _write(kept, {"signed": signed})
-            answer = await self._post(f"{path}/act/send", {**body, "signed": signed})
-            if not answer.is_conflict or not await self._is_unseen(path, signed):
-                return answer
-        return answer
+            reply = await self._post(f"{path}/act/send", {**body, "signed": signed})
+            if not reply.is_conflict or not await self._is_unseen(path, signed):
+                return reply
+        return reply
 
     async def _is_unseen(self, path: str, signed: str) -> bool:
         """True where the chain knows no such transaction, so that another may take its place."""
@@ -125,13 +131,13 @@ class LocalSigner:
     async def _check(
         self,
         path: str,
-        action: Mapping[str, Any],
-        prepared: Mapping[str, Any],
+        body: Mapping[str, object],
+        sender: str,
         transaction: Transaction,
     ) -> None:
         """Refuse whatever is not this very act through the mandate's vault. Errors: NotSigned."""
-        if str(prepared.get("sender")).lower() != self.address.lower():
-            raise NotSigned(f"the mandate names {prepared.get('sender')}, the key {self.address}")
+        if sender.lower() != self.address.lower():
+            raise NotSigned("the mandate names another address than that of the key")
         if transaction.value != 0 or not 0 < transaction.gas <= GAS_MOST:
             raise NotSigned("the transaction carries coins, or its gas is out of bounds")
         vault = await self._vault(path)
@@ -140,25 +146,26 @@ class LocalSigner:
         call = abi_codec.execution(transaction.data)
         if call is None:
             raise NotSigned("the transaction is no execute or executeApproved")
-        _check_action(action, *call)
+        _check_action(ActionIn.model_validate(body.get("action")), *call)
 
     async def _vault(self, path: str) -> tuple[int, str]:
         """The chain and vault of a mandate: as they were when this key signed for it first."""
         pinned = self._folder / f"{path.rpartition('/')[2]}.vault"
         if not pinned.exists():
             answer = await self._get(f"{path}?parts=mandate")
-            mandate = answer.body.get("mandate") or {}
-            _write(
-                pinned, {"chain_id": mandate.get("chain_id"), "vault": mandate.get("vault_address")}
-            )
+            mandate = answer.body.get("mandate")
+            if not isinstance(mandate, dict):
+                raise NotSigned("the mandate cannot be read")
+            vault = {"chain_id": mandate.get("chain_id"), "vault": mandate.get("vault_address")}
+            _write(pinned, vault)
         raw = json.loads(pinned.read_text())
         return int(raw["chain_id"]), str(raw["vault"]).lower()
 
-    def _name(self, public_id: str, body: Mapping[str, Any]) -> str:
+    def _name(self, public_id: str, body: Mapping[str, object]) -> str:
         place = "\n".join((self._base, public_id, str(body.get("idempotency_key"))))
         return hashlib.sha256(place.encode()).hexdigest()
 
-    async def _post(self, path: str, body: Mapping[str, Any]) -> Answered:
+    async def _post(self, path: str, body: Mapping[str, object]) -> Answered:
         response = await self._http.post(self._base + path, json=dict(body))
         return Answered(response.status_code, _object(response))
 
@@ -167,7 +174,7 @@ class LocalSigner:
         return Answered(response.status_code, _object(response))
 
 
-def _object(response: httpx2.Response) -> Mapping[str, Any]:
+def _object(response: httpx2.Response) -> Mapping[str, object]:
     """The object of an answer. Errors: ValueError for anything else."""
     value = response.json()
     if not isinstance(value, dict):
@@ -179,20 +186,27 @@ def _refused(refused: Refused) -> Answered:
     return Answered(refused.refusal.kind.status, refused.refusal.as_json("agent"))
 
 
-def _transaction(raw: Mapping[str, Any]) -> Transaction:
-    numbers = {n: int(raw[n]) for n in ("chain_id", "value", "nonce", "gas", "max_fee", "tip")}
-    return Transaction(to=str(raw["to"]), data=str(raw["data"]), **numbers)
+def _transaction(raw: object) -> Transaction:
+    """The transaction that the service wants signed. Errors: ValueError for what is none."""
+    shown = TransactionTold.model_validate(raw)
+    amounts = {n: int(getattr(shown, n)) for n in ("value", "max_fee", "tip")}
+    return Transaction(
+        chain_id=shown.chain_id,
+        to=shown.to,
+        data=shown.data,
+        nonce=shown.nonce,
+        gas=shown.gas,
+        **amounts,
+    )
 
 
-def _check_action(action: Mapping[str, Any], target: str, data: str, amount: Usdc) -> None:
+def _check_action(action: ActionIn, target: str, data: str, amount: Usdc) -> None:
     """Hold the call to what was asked for. Errors: NotSigned."""
-    if action.get("kind") == "call":
-        asked_for = str(action.get("target")).lower(), str(action.get("data")).lower()
-        most = Usdc.parse(action.get("approve_amount") or "0")
-        same = (target.lower(), data.lower()) == asked_for and amount == most
+    if action.kind == "call":
+        named = (action.target or "").lower(), (action.data or "").lower()
+        same = (target.lower(), data.lower()) == named and amount == (action.approve_amount or ZERO)
     else:
-        most = Usdc.parse(action.get("amount_usdc") or "0")
-        same = amount == (most if action.get("kind") == "enter" else ZERO)
+        same = amount == (action.amount_usdc if action.kind == "enter" else ZERO)
     if not same:
         raise NotSigned("the transaction is another call than the one that was asked for")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -90,7 +90,7 @@ class _Era:
         self._opening = None
 
 
-def _act_of(message: JSONRPCMessage) -> Mapping[str, Any] | None:
+def _act_of(message: JSONRPCMessage) -> Mapping[str, object] | None:
     """The arguments of a call of `mandate_act`; None for any other message."""
     if not isinstance(message, JSONRPCRequest) or message.method != TOOL_CALL:
         return None
@@ -128,7 +128,7 @@ async def relay(
                 await to_host.send(SessionMessage(item.message))
 
         async def act(
-            signer: LocalSigner, request: int | str, arguments: Mapping[str, Any]
+            signer: LocalSigner, request: int | str, arguments: Mapping[str, object]
         ) -> None:
             answer = await signer.act(arguments)
             is_error = answer.status >= 400
