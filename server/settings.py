@@ -20,6 +20,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from domain.mandates.markets import from_config
 from domain.refusals import Refused
 from domain.settings import SWITCHES, Config, Switches, Trading
 from domain.trading.builder_fee import MOST_TENTHS_BPS
@@ -397,6 +398,16 @@ class Settings(BaseSettings):
     @classmethod
     def _allowlist(cls, value: str) -> str:
         allowlist(value)
+        return value
+
+    @field_validator("markets_file")
+    @classmethod
+    def _are_markets(cls, value: Path | None) -> Path | None:
+        if value is not None:
+            data = _data(value, "markets.toml")
+            if unknown := sorted(data.keys() - {"as_of", "markets"}):
+                raise ValueError(f"the file has {', '.join(unknown)} beside its [[markets]]")
+            from_config(data.get("markets", ()))
         return value
 
     @field_validator("trusted_proxies")

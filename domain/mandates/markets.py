@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Final, Literal
 
 from domain.mandates.target_parsing import confusable_key
@@ -13,11 +13,21 @@ from domain.refusals import Refused, invalid, refusal
 from domain.wire_fields import JsonObject, copy_fields, described
 
 STATUSES: Final = ("live", "paper", "planned")
-_ENFORCED_BY: Final = {
-    "erc4626": "contract",
-    "aave": "contract",
-    "venue": "venue",
-    "x402": "guard",
+
+
+@dataclass(frozen=True, slots=True)
+class MarketKind:
+    """A kind of market: what holds an agent to it, and what an entry needs unless it is planned."""
+
+    enforced_by: Literal["contract", "venue", "guard"]
+    needs: tuple[str, ...] = ()
+
+
+KINDS: Final[Mapping[str, MarketKind]] = {
+    "erc4626": MarketKind("contract", ("address",)),
+    "aave": MarketKind("contract", ("address", "share_token")),
+    "venue": MarketKind("venue", ("venue",)),
+    "x402": MarketKind("guard"),
 }
 
 # deposit, withdraw and redeem of ERC-4626: the words that must be the vault's own address, the
@@ -150,24 +160,36 @@ class MarketTold:
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """One market (contract 8). `kind` is erc4626, aave, venue or x402; `address` is set for
-    contracts, `share_value` where the value probe of an ERC-4626 market's shares is deployed, and
-    `share_token` for the token of an Aave pool whose balance is what was supplied.
-    """
+    """One market (contract 8)."""
 
     id: str
+    """Its id, by which owners and agents name it; no other market has it."""
     name: str
+    """Its name, which owners read before they sign."""
     status: Literal["live", "paper", "planned"]
-    enforced_by: str
+    """`live`, `paper` (the venue's, without money) or `planned` (shown, and nobody is let in)."""
+    enforced_by: Literal["contract", "venue", "guard"]
+    """What holds an agent to it, by its kind."""
     chain_id: int | None
+    """The EIP-155 number of its chain; without one it is on each chain that is configured."""
     kind: str
+    """`erc4626`, `aave` (a pool of version 3), `venue` or `x402` (paid reads)."""
     address: str | None = None
+    """The contract that is called."""
     venue: str | None = None
+    """The venue's name."""
     symbols: tuple[str, ...] = ()
+    """What may be traded at the venue."""
     hosts: tuple[str, ...] = ()
+    """Hosts of paid reads; any where none is named."""
     source: str | None = None
+    """Where its address was published; who lists it has looked there."""
     share_value: str | None = None
+    """The value probe of an ERC-4626 market's shares, which `wallet contracts share-value` deploys;
+    without it positions are worth what could be withdrawn now, and a squeeze counts as a loss.
+    """
     share_token: str | None = None
+    """The token of an Aave pool whose balance is what was supplied."""
 
     def recipe(self, way: Way) -> Recipe:
         """The call by which it is entered or left. Errors: `no_recipe`."""
@@ -221,32 +243,30 @@ class Market:
         return copy_fields(MarketTold, self, target=at)
 
 
+KEYS: Final = tuple(f.name for f in fields(Market) if f.name != "enforced_by")
+_LISTS: Final = ("symbols", "hosts")
+
+
 def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
     """Markets of the configuration file. Errors: ValueError, so that no service starts without."""
     markets = []
     for row in rows:
-        kind = row.get("kind")
-        if kind not in _ENFORCED_BY or row.get("status") not in STATUSES:
-            raise ValueError(f"market {row.get('id')}: unknown kind or status")
-        needs = {"erc4626": ("address",), "aave": ("address", "share_token")}.get(kind, ())
-        if row["status"] != "planned" and not all(row.get(name) for name in needs):
-            raise ValueError(f"market {row.get('id')}: it needs {' and '.join(needs)}")
-        market = Market(
-            str(row["id"]),
-            str(row["name"]),
-            row["status"],
-            _ENFORCED_BY[kind],
-            row.get("chain_id"),
-            kind,
-            row.get("address"),
-            row.get("venue"),
-            tuple(row.get("symbols", ())),
-            tuple(row.get("hosts", ())),
-            row.get("source"),
-            row.get("share_value"),
-            row.get("share_token"),
-        )
-        markets.append(market)
+        name, kind = f"market {row.get('id')}", KINDS.get(str(row.get("kind")))
+        if unknown := sorted(row.keys() - set(KEYS)):
+            raise ValueError(f"{name}: no market has {', '.join(unknown)}")
+        if kind is None or row.get("status") not in STATUSES:
+            raise ValueError(f"{name}: unknown kind or status")
+        needs = ("id", "name", *(kind.needs if row["status"] != "planned" else ()))
+        if lacks := [key for key in needs if not row.get(key)]:
+            raise ValueError(f"{name}: it needs {' and '.join(lacks)}")
+        for key, value in row.items():
+            shape = list if key in _LISTS else int if key == "chain_id" else str
+            items = value if isinstance(value, list) else ()
+            if type(value) is not shape or not all(isinstance(item, str) for item in items):
+                raise ValueError(f"{name}: {key} does not have its form")
+        lists = {key: tuple(row.get(key, ())) for key in _LISTS}
+        values = {"chain_id": None, **row, **lists}
+        markets.append(Market(enforced_by=kind.enforced_by, **values))
     if len({m.id for m in markets}) != len(markets):
         raise ValueError("a market id occurs twice")
     return tuple(markets)

@@ -1,5 +1,5 @@
-"""The page of all settings and the schema of `wallet.toml`, made from the settings module: names, types and defaults from its
-models, sections and meanings from its source.
+"""The page of all settings, and the schemas of `wallet.toml` and of the markets file, made from the modules that read them: names,
+types and defaults from their models, sections and meanings from their source.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from domain.mandates.markets import KEYS, KINDS, STATUSES, Market
 from server.chain_settings import CREDENTIAL_MARK, ChainSettings
 from server.settings import Settings
 
@@ -43,6 +44,20 @@ service's user alone; rather name a file for each (`…_file`), as service manag
 ```toml
 {example}```
 """
+_MARKETS: Final = """
+## The markets file
+
+`WALLET_MARKETS_FILE` names a file of `[[markets]]`, in place of the shipped list. **The shipped list holds no live contract market**: none has been reviewed yet. A market goes on a list only after review: no call that
+lets the caller choose further calls, no spot-price probe, one probe a position ([contracts/SECURITY.md](../contracts/SECURITY.md)), its address held against its source and against the chain. A file
+that cannot be read, a key that no market has, or a key that is missing stops the start in one sentence. Its schema is [markets.schema.json](schemas/markets.schema.json).
+
+| key | needed | what it is |
+|---|---|---|
+{keys}
+
+```toml
+{example}```
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +71,13 @@ class Documented:
 
 
 def documented(model: type[BaseModel]) -> Iterator[Documented]:
-    """The fields of a model in the order of its source. Errors: AssertionError for one without a meaning or a section."""
+    """The fields of a settings model in the order of its source."""
+    for name, section, meaning in meanings(model):
+        yield Documented(name, section, meaning, model.model_fields[name])
+
+
+def meanings(model: type[Any]) -> Iterator[tuple[str, str, str]]:
+    """Name, section and meaning of each field of a class, by its source. Errors: AssertionError for a field without a meaning."""
     lines = inspect.getsource(inspect.getmodule(model) or model).splitlines()
     tree = ast.parse("\n".join(lines))
     (declared,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == model.__name__)
@@ -69,7 +90,7 @@ def documented(model: type[BaseModel]) -> Iterator[Documented]:
         assert said, f"{model.__name__}.{name} needs a sentence below it that says what it switches"
         meaning = " ".join(str(after.value.value).split())
         section = max((n for n in sections if n < node.lineno), default=0)
-        yield Documented(name, sections.get(section, ""), meaning, model.model_fields[name])
+        yield name, sections.get(section, ""), meaning
 
 
 def settings_md() -> str:
@@ -83,7 +104,64 @@ def settings_md() -> str:
     out += ["", "## Each chain", "", "`<id>` is its EIP-155 number, as in `WALLET_CHAINS__8453__RPC_URL`.", "", *_TABLE]  # fmt: skip
     out += [_row(f"WALLET_CHAINS__<id>__{e.name.upper()}", e) for e in documented(ChainSettings)]
     example = (EXAMPLES / "wallet.toml").read_text()
-    return "\n".join([*out, _TOML.format(example=example)])
+    return "\n".join([*out, _TOML.format(example=example), _markets()])
+
+
+def _markets() -> str:
+    rows = [
+        f"| `{n}` | {_needed(n)} | {meaning} |" for n, _, meaning in meanings(Market) if n in KEYS
+    ]
+    example = (EXAMPLES / "markets.toml").read_text()
+    return _MARKETS.format(keys="\n".join(rows), example=example)
+
+
+def _needed(key: str) -> str:
+    kinds = [f"`{name}`" for name, kind in KINDS.items() if key in kind.needs]
+    if kinds:
+        return f"of {', '.join(kinds)}, unless planned"
+    return "always" if key in ("id", "name", "status", "kind") else ""
+
+
+def markets_schema() -> str:
+    """The schema of the markets file, for editors."""
+    address = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
+    texts = {"type": "array", "items": {"type": "string"}}
+    forms: dict[str, dict[str, Any]] = {
+        "status": {"enum": list(STATUSES)},
+        "kind": {"enum": list(KINDS)},
+        "chain_id": {"type": "integer", "minimum": 1},
+        "symbols": texts,
+        "hosts": texts,
+    } | dict.fromkeys(("address", "share_value", "share_token"), address)
+    said = {name: meaning for name, _, meaning in meanings(Market)}
+    properties = {k: forms.get(k, {"type": "string"}) | {"description": said[k]} for k in KEYS}
+    market = {
+        "type": "object",
+        "required": ["id", "name", "status", "kind"],
+        "properties": properties,
+        "additionalProperties": False,
+        "allOf": [
+            {
+                "if": {
+                    "properties": {"kind": {"const": name}, "status": {"not": {"const": "planned"}}}
+                },
+                "then": {"required": list(kind.needs)},
+            }
+            for name, kind in KINDS.items()
+            if kind.needs
+        ],
+    }
+    return _written(
+        {
+            "title": "The markets file",
+            "type": "object",
+            "properties": {
+                "as_of": {"type": "string", "description": "The day of the last review."},
+                "markets": {"type": "array", "items": market},
+            },
+            "additionalProperties": False,
+        }
+    )
 
 
 _TABLE: Final = (

@@ -13,7 +13,7 @@ import pytest
 
 from skill.text import refusals_md
 from tests.house.note_forms import forms_md
-from tests.house.settings_page import settings_md, settings_schema
+from tests.house.settings_page import markets_schema, settings_md, settings_schema
 from tools.catalogue import OPERATIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,6 +29,7 @@ MADE: Final[dict[str, Callable[[], str]]] = {
     "notes.md": forms_md,
     "settings.md": settings_md,
     "schemas/wallet.schema.json": settings_schema,
+    "schemas/markets.schema.json": markets_schema,
 }
 
 

@@ -10,7 +10,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
+from domain.mandates.markets import from_config
+from server.cli.main import main
 from server.settings import Settings, unknown_names
 from tests.house.settings_page import EXAMPLES
 
@@ -145,7 +148,11 @@ def test_state_keys_come_from_a_setting_or_its_file_and_one_process_makes_its_ow
 
 
 def _schema() -> Any:
-    return json.loads((EXAMPLES.parent / "schemas" / "wallet.schema.json").read_text())
+    return _named("wallet")
+
+
+def _named(name: str) -> Any:
+    return json.loads((EXAMPLES.parent / "schemas" / f"{name}.schema.json").read_text())
 
 
 def test_the_example_of_the_file_is_read_as_it_stands(
@@ -176,3 +183,50 @@ def test_the_example_of_the_file_is_read_as_it_stands(
 def test_the_schema_refuses_what_the_settings_refuse_or_ignore(wrong: dict[str, Any]) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(wrong, _schema())
+
+
+SHIPPED = Path(__file__).parents[2] / "server" / "data" / "markets.toml"
+
+
+@pytest.mark.parametrize("path", [EXAMPLES / "markets.toml", SHIPPED], ids=["example", "shipped"])
+def test_a_markets_file_is_read_as_it_stands(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jsonschema.validate(tomllib.loads(path.read_text()), _named("markets"))
+    monkeypatch.setenv("WALLET_MARKETS_FILE", str(path))
+    assert len(from_config(Settings().config().markets)) == 4
+
+
+LENDING = {"id": "a", "name": "A", "kind": "erc4626", "status": "live", "chain_id": 8453, "address": "0x" + "11" * 20}  # fmt: skip
+NO_MARKETS: list[tuple[dict[str, Any], str]] = [
+    ({"markets": [LENDING | {"adress": "0x"}]}, "no market has adress"),
+    ({"markets": [{k: v for k, v in LENDING.items() if k != "address"}]}, "it needs address"),
+    ({"markets": [{k: v for k, v in LENDING.items() if k != "name"}]}, "it needs name"),
+    ({"markets": [LENDING | {"kind": "aave"}]}, "it needs share_token"),
+    ({"markets": [LENDING | {"kind": "venue"}]}, "it needs venue"),
+    ({"markets": [LENDING | {"chain_id": "8453"}]}, "chain_id does not have its form"),
+    ({"markets": [LENDING | {"hosts": [1]}]}, "hosts does not have its form"),
+    ({"markets": [LENDING | {"status": "on"}]}, "unknown kind or status"),
+    ({"market": [LENDING]}, "the file has market beside"),
+]
+
+
+@pytest.mark.parametrize(("content", "why"), NO_MARKETS, ids=[why for _, why in NO_MARKETS])
+def test_a_markets_file_that_cannot_be_stops_the_start_and_the_schema_refuses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, _named("markets"))
+    (kind, rows), *_ = content.items()
+    lines = [f"[[{kind}]]\n" + "\n".join(f"{k} = {json.dumps(v)}" for k, v in row.items()) for row in rows]  # fmt: skip
+    (tmp_path / "m.toml").write_text("\n".join(lines))
+    monkeypatch.setenv("WALLET_MARKETS_FILE", str(tmp_path / "m.toml"))
+    done = CliRunner().invoke(main, ["openapi"])
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: settings: WALLET_MARKETS_FILE: ")
+    assert why in done.output
+    assert done.output.count("\n") == 1
+
+
+def test_a_market_that_is_only_planned_needs_no_address() -> None:
+    planned = {"id": "a", "name": "A", "kind": "erc4626", "status": "planned"}
+    jsonschema.validate({"markets": [planned]}, _named("markets"))
+    assert from_config([planned])[0].address is None
