@@ -303,6 +303,10 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
          (T + "test_signin.py::test_a_text_that_differs_anywhere_is_not_ours_and_no_chain_is_asked",
           T + "test_signin.py::test_a_strangers_text_costs_no_more_work_for_being_long",
           C + "sign_in.py::test_every_text_of_ours_is_eip_4361_and_says_what_it_was_asked_to")),
+        ("an app connects by OAuth for one agent and some scopes, and has nothing of an owner's right",
+         (W + "apps.py::test_the_official_client_goes_from_a_401_to_a_tool_and_steps_up", W + "apps.py::test_no_token_has_an_owners_right",
+          W + "apps.py::test_of_every_scope_and_every_tool_the_door_and_the_operation_say_the_same",
+          W + "apps.py::test_a_refresh_token_is_rotated_and_one_that_comes_twice_ends_the_grant")),
         ("a revoked key stops at once", (W + "doors.py::test_a_revoked_key_stops_at_once", T + "agents/test_agents.py::test_a_key_is_rotated_without_a_gap_and_revoked_at_once")),
     ),
     "6": (

@@ -25,15 +25,19 @@ async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) 
     """The page of an ask: which app, for what, where the answer goes, what could be lost."""
     ask = await visit.run("owner_connect_read", ask=visit.path_part("ask"))
     agents = [Record(a) for a in (await visit.run("owner_agents", limit=200))["items"]]
-    worst = await _worst(visit)
+    worst, held = await _worst(visit), await _held(visit, agents)
     typed = visit.form if refused else {}
     chosen = typed.get("agent") or (agents[0]["agent_id"] if agents else NEW)
     view = Record(
         ask=ask,
         means=tuple(MEANS[scope] for scope in ask["scopes"]),
-        acts="wallet:act" in ask["scopes"],
         agents=tuple(
-            Record(a, worst=str(worst.get(a["agent_id"], ZERO)), chosen=chosen == a["agent_id"])
+            Record(
+                a,
+                worst=str(worst.get(a["agent_id"], ZERO)),
+                chosen=chosen == a["agent_id"],
+                signs="wallet:act" in ask["scopes"] and a["agent_id"] in held,
+            )
             for a in agents
         ),
         new=chosen == NEW,
@@ -41,6 +45,20 @@ async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) 
         problem=refusals.view(refused and refused.block),
     )
     return visit.show("connect.html", view, refused=refused)
+
+
+async def _held(visit: PageRequest, agents: Iterable[Json]) -> frozenset[str]:
+    """The agents whose key this service holds: it signs for an app what the terms allow."""
+    held: set[str] = set()
+    for agent in agents:
+        try:
+            key = await visit.run("owner_agent_hosted_key", agent_id=agent["agent_id"])
+        except OperationRefused as refused:
+            if refused.code != "not_found":
+                raise
+        else:
+            held |= {agent["agent_id"]} if key["ended_at"] is None else set()
+    return frozenset(held)
 
 
 async def _worst(visit: PageRequest) -> Mapping[str, Usdc]:

@@ -116,12 +116,14 @@ class GrantRepository(Repository):
 
     def end(self, grant_id: str, now: datetime, by: Ending) -> bool:
         """End a grant and its tokens at once; False where it was over already."""
-        self._sql.run("DELETE FROM oauth_tokens WHERE grant_id = :id", id=grant_id)
         text = (
             "UPDATE oauth_grants SET ended_at = :at, ended_by = :by "
             "WHERE grant_id = :id AND ended_at IS NULL"
         )
-        return self._sql.run(text, at=micros(now), by=by, id=grant_id) == 1
+        ended = self._sql.run(text, at=micros(now), by=by, id=grant_id) == 1
+        # After the grant, whose row a refresh holds while it adds one.
+        self._sql.run("DELETE FROM oauth_tokens WHERE grant_id = :id", id=grant_id)
+        return ended
 
 
 def _granted(row: Row) -> GrantedAgent:

@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
 from domain.agents.grants import SCOPES
+from domain.agents.sent_calls import HostedKey
 from http_shim import application
 from tests.app.site import Browser
 from tests.surfaces.apps import (
@@ -710,3 +711,57 @@ async def test_what_is_stored_of_a_token_is_its_hash(c: Connecting) -> None:
         rows = await c.world.store.read(lambda uow, t=table: uow.sql.rows(f"SELECT * FROM {t}"))
         text = repr([dict(row) for row in rows])
         assert [s for s in secrets if s in text or s[3:] in text] == []
+
+
+# -- bounds
+
+
+async def test_a_host_that_goes_on_asking_without_a_token_is_no_attack(c: Connecting) -> None:
+    """Some hosts say hello without a token every few minutes, beside a connection that is good."""
+    tokens = await c.tokens()
+    for _ in range(20):
+        assert (await c.post(PATH, json=HELLO, headers=ACCEPT)).status == 401
+    assert (await called(c, tokens["access_token"], "agents_me")).status == 200
+    assert [g["ended_by"] for g in await c.grants()] == [None]
+
+
+async def test_strangers_are_charged_at_every_endpoint_and_a_connected_app_is_not(
+    c: Connecting,
+) -> None:
+    tokens = await c.tokens()
+    # The service has its settings by the very same value.
+    object.__setattr__(c.world.deps.config, "rate_anonymous", 40)
+    limits = []
+    for ask in (
+        lambda: c.get(c.asked(client_id="https://x.example/c")),
+        lambda: c.redeemed("ac_none"),
+        lambda: c.form("/oauth/revoke", token="x", client_id="dc_x"),
+        lambda: c.post("/oauth/register", json={"redirect_uris": ["https://h.example/c"]}),
+        lambda: c.post(PATH, json=HELLO, headers=ACCEPT),
+        lambda: c.post(PATH, json=HELLO, headers=ACCEPT | bearer("at_wrong")),
+    ):
+        c.world.clock.forward(minutes=2)
+        statuses = [(await ask()).status for _ in range(42)]
+        limits.append(statuses.index(429))
+        assert set(statuses[limits[-1] :]) == {429}
+    assert limits[:2] == [6, 6]
+    assert limits[2] == 6
+    assert limits[3:5] == [40, 40]
+    assert limits[5] < 10
+    assert (await called(c, tokens["access_token"], "agents_me")).status == 200
+
+
+async def test_the_page_of_consent_says_where_the_service_signs_for_the_agent(
+    c: Connecting,
+) -> None:
+    m, browser = c.mandate, await c.browser()
+    link = await c.link(scope="wallet:act")
+    assert "signs for the app" not in (await browser.get(link)).said
+    key = HostedKey(
+        agent_id=m.agent.user_id or "", address=m.agent_wallet.address, made_at=c.world.clock.now()
+    )
+    await c.world.store.write(lambda uow: uow.hosted_keys.put(key))
+    assert "signs for the app" in (await browser.get(link)).said
+    assert "signs for the app" not in (await browser.get(await c.link())).said
+    await c.world.store.write(lambda uow: uow.hosted_keys.put(key.ended(c.world.clock.now())))
+    assert "signs for the app" not in (await browser.get(link)).said
