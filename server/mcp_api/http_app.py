@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -185,14 +185,16 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
 @asynccontextmanager
 async def running(server: WalletServer) -> AsyncIterator[None]:
     """The sessions of a server, and what it does for those of other processes."""
-    async with server.session_manager.run():
-        if server.guests is None or server.peers is None:
-            yield
-            return
-        async with server.guests.run(), anyio.create_task_group() as group:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(server.session_manager.run())
+        if server.guests is not None:
+            await stack.enter_async_context(server.guests.run())
+        group = await stack.enter_async_context(anyio.create_task_group())
+        group.start_soon(server.resources.run)
+        if server.peers is not None:
             group.start_soon(server.peers.run)
-            yield
-            group.cancel_scope.cancel()
+        yield
+        group.cancel_scope.cancel()
 
 
 async def drain(server: WalletServer) -> None:

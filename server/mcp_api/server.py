@@ -13,23 +13,25 @@ import mcp.types as t
 from mcp import MCPError
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from domain.agents.grants import Scope
 from domain.refusals import Refused, invalid, refusal
 from domain.wire_fields import JsonObject
+from http_shim.identity import identify
 from http_shim.json_body import as_written, bounded, read
 from http_shim.principal import RequestPrincipal
 from server.mcp_api.principal import asker_in
 from server.mcp_api.request_state import request_state_boundary
 from server.mcp_api.skill_resource import add_skill
 from server.mcp_api.tool_listing import CatalogueListing, PackagedListing, ToolListing
+from server.mcp_api.wallet_resources import READ, WalletResources
 from skill import text
 from storage.errors import Unavailable
 from tools.dispatch.idempotency import REPLAYED
 from tools.dispatch.run import door_is_open, refused_reply, run, unavailable
-from tools.model.operation import ANONYMOUS, Deps, Operation, OperationResult, behind_door
+from tools.model.operation import ANONYMOUS, Caller, Deps, Operation, OperationResult, behind_door
 from tools.model.serialization import encoded
 from tools.model.toolsets import CORE, HEADER, is_listed, parse_toolsets
 from tools.sign_in import caller_of_credential
@@ -65,6 +67,7 @@ class WalletServer(Server[object]):
 
     deps: Deps
     tools: Tools
+    resources: WalletResources
     open_requests: int = 0
     # Set by `server.mcp_api.http_app` where several processes serve.
     guests: StreamableHTTPSessionManager | None = None
@@ -155,7 +158,7 @@ class Tools:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
             key, arguments = _arguments(op, self._shelf.tools()[op.name], raw_arguments)
-            asker = await self._asker(ctx)
+            asker = await self._asker(ctx.request)
             caller = asker.require_caller()
         except Refused as refused:
             return refused_reply(refused, self.deps.clock.now())
@@ -176,9 +179,9 @@ class Tools:
             prepaid_cost=asker.prepaid_cost,
         )
 
-    async def _asker(self, ctx: Context) -> RequestPrincipal:
-        if ctx.request is not None:
-            return await asker_in(self.deps, ctx.request.scope)
+    async def _asker(self, request: Request | None) -> RequestPrincipal:
+        if request is not None:
+            return await asker_in(self.deps, request.scope)
         key = self._stdio_key
         caller = (
             await caller_of_credential(self.deps, "agent_key", key, on_mcp=True)
@@ -186,6 +189,20 @@ class Tools:
             else ANONYMOUS
         )
         return RequestPrincipal(None, caller)
+
+    async def reading(self) -> Operation:
+        """The operation by which a mandate is read."""
+        return (await self._operations())[READ]
+
+    async def read(self, ctx: Context, public_id: str) -> OperationResult:
+        """A mandate, as its tool answers it."""
+        return await self._reply(await self.reading(), ctx, {"public_id": public_id})
+
+    async def caller_of(self, request: Request | None, anew: bool) -> Caller:
+        """The caller of a request; `anew`: as its key is good now. Errors: as for a tool."""
+        if request is not None and anew:
+            return await identify(self.deps, request.headers, on_mcp=True)
+        return (await self._asker(request)).require_caller()
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""
@@ -278,12 +295,6 @@ async def _no_prompts(ctx: Context, params: Params) -> t.ListPromptsResult:
     return t.ListPromptsResult(prompts=[], ttl_ms=0, cache_scope="private")
 
 
-async def _no_templates(
-    ctx: Context, params: t.PaginatedRequestParams | None
-) -> t.ListResourceTemplatesResult:
-    return t.ListResourceTemplatesResult(resource_templates=[], ttl_ms=0, cache_scope="private")
-
-
 def build_server(
     deps: Deps,
     operations: Sequence[Operation] | None = None,
@@ -296,6 +307,7 @@ def build_server(
     """
     shelf: ToolListing = PackagedListing() if operations is None else CatalogueListing(operations)
     tools = Tools(deps, shelf, stdio_key, toolsets)
+    resources = WalletResources(deps, tools.bus, tools.reading, tools.caller_of, tools.read)
     server = WalletServer(
         SERVER_NAME,
         version=version("mandate-wallet"),
@@ -305,10 +317,12 @@ def build_server(
         on_call_tool=tools.call,
         get_tool_input_schema=tools.schema_of,
         on_list_prompts=_no_prompts,
-        on_list_resource_templates=_no_templates,
-        on_subscriptions_listen=ListenHandler(tools.bus),
+        on_list_resource_templates=resources.templates,
+        on_subscribe_resource=resources.subscribe,
+        on_unsubscribe_resource=resources.unsubscribe,
+        on_subscriptions_listen=resources,
     )
-    server.deps, server.tools = deps, tools
+    server.deps, server.tools, server.resources = deps, tools, resources
     # Its spans go nowhere without an exporter, and cost 3 to 14% of a call.
     server.middleware.clear()
     server.middleware.append(request_state_boundary(deps.sealing, SERVER_NAME))
@@ -318,5 +332,5 @@ def build_server(
             return None
         return text.skill_md(await shelf.operations(), deps.config)
 
-    add_skill(server, skill)
+    add_skill(server, skill, resources.read)
     return server, tools

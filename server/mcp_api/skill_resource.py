@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 import mcp.types as t
 from mcp import MCPError
@@ -18,6 +18,8 @@ MARKDOWN: Final = "text/markdown"
 Context = ServerRequestContext[object, object]
 # The text, None while the bot door is off: then there is no skill to list.
 Skill = Callable[[], Awaitable[str | None]]
+# A resource by its URI; None for one of another kind.
+ReadResource = Callable[[Any, str], Awaitable[t.TextResourceContents | None]]
 
 
 class GetSkill(t.RequestParams):
@@ -26,8 +28,8 @@ class GetSkill(t.RequestParams):
     uri: str
 
 
-def add_skill(server: Server[object], skill: Skill) -> None:
-    """Register the extension and the resource."""
+def add_skill(server: Server[object], skill: Skill, others: ReadResource) -> None:
+    """Register the extension and the resource; `others` reads what is no skill."""
 
     async def text_of(uri: str) -> str:
         text = await skill() if uri == SKILL_URI else None
@@ -50,7 +52,7 @@ def add_skill(server: Server[object], skill: Skill) -> None:
         return t.ListResourcesResult(resources=listed, ttl_ms=0, cache_scope="private")
 
     async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        content = t.TextResourceContents(
+        content = await others(ctx, str(params.uri)) or t.TextResourceContents(
             uri=SKILL_URI, text=await text_of(str(params.uri)), mime_type=MARKDOWN
         )
         return t.ReadResourceResult(contents=[content], ttl_ms=0, cache_scope="private")

@@ -28,6 +28,7 @@ async def serve_stdio(settings: Settings, toolsets: str) -> None:
         server, _ = build_server(parts.deps, stdio_key=raw_key, toolsets=toolsets)
         async with host() as (read, write), anyio.create_task_group() as group:
             group.start_soon(_leave_on_sigterm, parts.deps.store)
+            group.start_soon(server.resources.run)
             await server.run(read, write, server.create_initialization_options())
             group.cancel_scope.cancel()
 

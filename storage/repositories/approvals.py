@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -11,7 +11,8 @@ from domain.mandates.approvals import Approval, Reservation
 from domain.money import Usdc
 from storage.codec import Table
 from storage.cursors import cursor_of
-from storage.sql import Repository, Row, columns, first, micros
+from storage.repositories.mandate_polling import IDS_AT_ONCE
+from storage.sql import Repository, Row, columns, first, micros, placeholders
 
 APPROVALS: Final = Table(
     "approvals",
@@ -96,6 +97,22 @@ class ApprovalRepository(Repository):
         """One item of a mandate."""
         where = "approval_id = :id AND public_id = :mandate"
         return APPROVALS.first(self._sql, where, id=approval_id, mandate=public_id)
+
+    def mandate_of(self, approval_id: str) -> str | None:
+        """The mandate of an item; None where there is no such item."""
+        text = "SELECT public_id FROM approvals WHERE approval_id = :id"
+        row = first(self._sql, text, id=approval_id)
+        return None if row is None else str(row["public_id"])
+
+    def versions(self, approval_ids: Sequence[str], now: datetime) -> dict[str, str]:
+        """A text for each of some items that differs once its status does, as of now."""
+        versions: dict[str, str] = {}
+        for n in range(0, len(approval_ids), IDS_AT_ONCE):
+            some = {f"i{k}": of for k, of in enumerate(approval_ids[n : n + IDS_AT_ONCE])}
+            where = f"approval_id IN ({placeholders(some)})"
+            for item in APPROVALS.all(self._sql, where, **some):
+                versions[item.approval_id] = f"{item.status_at(now)}.{item.decided_at}"
+        return versions
 
     def of_action(self, public_id: str, action_hash: str) -> list[Approval]:
         """Items of one action, newest first."""

@@ -17,6 +17,10 @@ _TO_KEEP: Final = (
     "AND vault_lower IS NOT NULL AND (status <> 'settled' OR EXISTS ("
     "SELECT 1 FROM work_claims w WHERE w.kind = :unpaid AND w.key = mandates.public_id))"
 )
+_VERSIONS: Final = (
+    "SELECT m.public_id, m.version, h.seq FROM mandates m LEFT JOIN ledger_heads h "
+    "ON h.public_id = m.public_id WHERE m.public_id IN ({})"
+)
 _COUNTS: Final = (
     "SELECT COUNT(*) AS n, SUM(CASE WHEN status = 'working' THEN 1 ELSE 0 END) AS w FROM mandates"
 )
@@ -32,6 +36,15 @@ class MandatePollingRepository(Repository):
             where = f"WHERE public_id IN ({placeholders(some)})"
             text = f"UPDATE mandates SET refreshed_at = :at {where}"
             self._sql.run(text, at=micros(at), **some)
+
+    def versions(self, public_ids: Sequence[str]) -> dict[str, str]:
+        """A text for each of some mandates that differs once the mandate or its ledger changed."""
+        versions: dict[str, str] = {}
+        for n in range(0, len(public_ids), IDS_AT_ONCE):
+            some = {f"i{k}": of for k, of in enumerate(public_ids[n : n + IDS_AT_ONCE])}
+            rows = self._sql.rows(_VERSIONS.format(placeholders(some)), **some)
+            versions |= {r["public_id"]: f"{r['version']}.{r['seq'] or 0}" for r in rows}
+        return versions
 
     def vaults_to_keep(self, chain_id: int) -> int:
         """Count the vaults of a chain that are read periodically: all but the settled ones that are

@@ -48,6 +48,7 @@ class Service(Served):
     mandate: Mandated
     key: str
     watched: str = ""
+    resources: Any = None
 
 
 @asynccontextmanager
@@ -65,7 +66,7 @@ async def running(url: str, evm: Evm, **settings: Any) -> AsyncIterator[Service]
         beside = await listen(about_itself(app[DEPS], app[GAUGES]), "127.0.0.1", 0)
         base, watched = (f"http://127.0.0.1:{r.addresses[0][1]}" for r in (runner, beside))
         try:
-            yield Service(base, world, m, KEY, watched)
+            yield Service(base, world, m, KEY, watched, server.resources)
         finally:
             await drain(server)
             await runner.cleanup()
