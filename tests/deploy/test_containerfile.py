@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,18 +12,30 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
 
-from tests.deploy.containerfile import Stage, argv, build, context, defaults, filled, python, steps
+from tests.deploy.containerfile import (
+    Stage,
+    argv,
+    build,
+    context,
+    defaults,
+    filled,
+    last_uid,
+    python,
+    steps,
+)
 from tests.deploy.test_release import elsewhere, tracked
 from tests.house.sources import PACKAGES
 from tests.waiting import STUCK_S
 
 SECRET = re.compile(r"KEY|SECRET|TOKEN|PASSWORD|PRIVATE|SEAL|_URL", re.IGNORECASE)
 STEPS = steps()
+IMAGE_UID = int(last_uid().partition(":")[0])
 
 
 def texts(*names: str) -> list[str]:
@@ -89,9 +102,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def isolated(image: Stage, *words: str) -> list[str]:
+def isolated(image: Stage, *words: str, uid: int = IMAGE_UID, rights: str = "") -> list[str]:
     """A command as the image runs it: its user, no rights, and no place to write but its volumes."""
-    uid, _, gid = image.metadata["USER"].partition(":")
+    kept = f"-all{rights}"
     volumes = [image.inside(p) for p in ("/var/lib/wallet", "/var/lib/wallet-signer", "/run/wallet-signer")]  # fmt: skip
     writable = " && ".join(f"mount --bind {v} {v}" for v in volumes)
     locked = (
@@ -100,8 +113,8 @@ def isolated(image: Stage, *words: str) -> list[str]:
         " && for m in $(awk '{print $2}' /proc/self/mounts | sort -u); do case $m in "
         + "|".join([*map(str, volumes), "/proc*", "/sys*", "/dev*"])
         + ") ;; *) mount -o remount,bind,ro $m 2>/dev/null || true;; esac; done && "
-        f"cd {image.inside('.')} && exec setpriv --reuid {uid} --regid {gid} --clear-groups --no-new-privs "
-        '--bounding-set=-all "$@"'
+        f"cd {image.inside('.')} && exec setpriv --reuid {uid} --regid {uid} --clear-groups --no-new-privs "
+        f'--bounding-set={kept} --inh-caps={kept} --ambient-caps={kept} "$@"'
     )  # fmt: skip
     return ["unshare", "--mount", "sh", "-ec", locked, "wallet", *words]
 
@@ -154,3 +167,62 @@ def test_its_steps_make_a_service_that_serves_as_its_user_on_a_read_only_root(
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         process.stderr.close()
+
+
+ADDRESS = (
+    "import json, socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+    "s.sendall(json.dumps({'do': 'address', 'network': 'testnet', 'wallet': '0x' + '11' * 20}).encode() + b'\\n'); "
+    "print(s.makefile().readline())"
+)
+
+
+@pytest.mark.campaign  # beside the other
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("uid", "rights", "mode"), [(IMAGE_UID, "", 0o700), (IMAGE_UID + 1, ",+chown", 0o711)], ids=["as in compose.yaml", "as in its unit"],
+)  # fmt: skip
+def test_the_signer_answers_the_service_s_user_alone(
+    uid: int, rights: str, mode: int, image: Stage
+) -> None:
+    """Under the same user in a container of its own; under a user of its own, with the one right to give its socket away."""
+    if not can_isolate():
+        pytest.skip("no mount namespace can be made here (unshare, setpriv)")
+    keys, run = image.inside("/var/lib/wallet-signer"), image.inside("/run/wallet-signer")
+    seal, socket = keys / "seal", run / "signer.sock"
+    seal.write_text("s" * 44)
+    seal.chmod(0o600)
+    run.chmod(mode)
+    for path in (keys, run, *keys.rglob("*")):
+        os.chown(path, uid, uid)
+    env = image.environment({
+        "WALLET_SIGNER_SOCKET": str(socket), "WALLET_SIGNER_KEYS": str(keys), "WALLET_SIGNER_SEAL_FILE": str(seal),
+        "WALLET_SIGNER_PEER_UID": str(IMAGE_UID),
+    })  # fmt: skip
+    # Where wallet.toml of the service is read from is closed to the signer's own user.
+    image_of_signer = replace(image, workdir="/var/lib/wallet-signer")
+    command = isolated(image_of_signer, "wallet", "signer", uid=uid, rights=rights)
+    process = subprocess.Popen(command, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)  # fmt: skip
+    assert process.stdout is not None
+
+    def answer(user: int) -> subprocess.CompletedProcess[str]:
+        words = isolated(image, "python", "-c", ADDRESS, str(socket), uid=user)
+        return subprocess.run(words, env=env, text=True, capture_output=True, timeout=STUCK_S, check=False)  # fmt: skip
+
+    try:
+        lines = list[str]()
+        for line in process.stdout:
+            lines.append(line)
+            if "signing for user" in line:
+                break
+        assert "signing for user" in lines[-1], lines
+        assert socket.stat().st_uid == IMAGE_UID
+        told = answer(IMAGE_UID)
+        assert json.loads(told.stdout)["ok"]["address"].startswith("0x"), told
+        assert answer(IMAGE_UID + 2).returncode != 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STUCK_S) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
