@@ -22,6 +22,16 @@ from tests.waiting import STUCK_S
 pytestmark = pytest.mark.slow
 HERE = Path(sys.executable).parent
 EXTRA_ONLY = "py-evm"
+# What an operator needs beside the packages, in the sdist.
+SHIPPED = (
+    "deploy",
+    "docs/operating",
+    "Containerfile",
+    ".dockerignore",
+    "compose.yaml",
+    "locks/run.txt",
+    "locks/build.txt",
+)
 
 
 def released(folder: Path) -> Path:
@@ -69,7 +79,7 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(dist: Pat
 def test_the_sdist_holds_what_the_wheel_is_made_of_and_no_tests(dist: Path) -> None:
     with tarfile.open(only(dist, "*.tar.gz")) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
-    assert tracked(*PACKAGES, "deploy", "locks/run.txt", "locks/build.txt") - tracked("app/vendor") <= names  # fmt: skip
+    assert tracked(*PACKAGES, *SHIPPED) - tracked("app/vendor") <= names  # fmt: skip
     assert not [n for n in names if n.startswith(("tests/", "bench/", "app/vendor/"))]
 
 
