@@ -87,6 +87,7 @@ async def show_agent(
     balances = await visit.run("agent_balances", agent_id=agent_id)
     offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
     grants = await visit.run("owner_agent_grants", agent_id=agent_id)
+    held = await held_key(visit, agent_id)
     stored = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
     values: Mapping[str, str] = visit.form if refused else stored
     view = Record(
@@ -99,6 +100,7 @@ async def show_agent(
         balances=balances["balances"],
         offers=offers["items"],
         apps=tuple(map(_app, grants["items"])),
+        held=held,
         feed=tuple(map(_feed_entry, feed["items"])),
         older=feed["next_cursor"],
         new=made and _new_key(visit, agent_id, made, agent["name"]),
@@ -132,6 +134,17 @@ def _settings(names: Iterable[str], values: Mapping[str, str]) -> tuple[Record, 
         Record(name=n, label=FIELDS[n], hint=HINTS.get(n, ""), value=values.get(n, ""))
         for n in names
     )
+
+
+async def held_key(visit: PageRequest, agent_id: str) -> Json | None:
+    """The key that this service holds for an agent of the owner; None where it holds none."""
+    try:
+        key = await visit.run("owner_agent_hosted_key", agent_id=agent_id)
+    except OperationRefused as refused:
+        if refused.code != "not_found":
+            raise
+        return None
+    return key if key["ended_at"] is None else None
 
 
 def _app(grant: Json) -> Record:
@@ -189,6 +202,13 @@ async def disconnect(visit: PageRequest) -> web.Response:
     return visit.go(f"/app/agents/{agent_id}#apps")
 
 
+async def end_held_key(visit: PageRequest) -> web.Response:
+    """End the key that this service holds: nothing is signed with it from now on."""
+    agent_id = visit.path_part("agent")
+    await visit.run("owner_agent_hosted_key_end", agent_id=agent_id)
+    return visit.go(f"/app/agents/{agent_id}#apps")
+
+
 async def write_policy(visit: PageRequest) -> web.Response:
     """Replace the whole policy; an unchanged save writes nothing."""
     agent_id = visit.path_part("agent")
@@ -229,5 +249,6 @@ PAGES: Final = (
     PageRoute("POST", "/app/agents/{agent}/keys", add_key),
     PageRoute("POST", "/app/agents/{agent}/keys/{key}/revoke", revoke_key),
     PageRoute("POST", "/app/agents/{agent}/apps/{grant}/disconnect", disconnect),
+    PageRoute("POST", "/app/agents/{agent}/held-key/end", end_held_key, refused=show_agent),
     PageRoute("POST", "/app/agents/{agent}/policy", write_policy, refused=show_agent),
 )

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from app.components import refusal as refusals
 from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.pages.agents import held_key
 from app.replies import Json, Record
 from app.words.grants import MEANS
 from domain.money import ZERO, Usdc
@@ -41,6 +42,9 @@ async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) 
             for a in agents
         ),
         new=chosen == NEW,
+        # The operator lets keys of agents be held here.
+        holds="wallet:act" in ask["scopes"] and visit.deps.agent_signer is not None,
+        hold="hold" in typed,
         name=typed.get("name", ask["client_name"]),
         problem=refusals.view(refused and refused.block),
     )
@@ -49,16 +53,8 @@ async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) 
 
 async def _held(visit: PageRequest, agents: Iterable[Json]) -> frozenset[str]:
     """The agents whose key this service holds: it signs for an app what the terms allow."""
-    held: set[str] = set()
-    for agent in agents:
-        try:
-            key = await visit.run("owner_agent_hosted_key", agent_id=agent["agent_id"])
-        except OperationRefused as refused:
-            if refused.code != "not_found":
-                raise
-        else:
-            held |= {agent["agent_id"]} if key["ended_at"] is None else set()
-    return frozenset(held)
+    keys = [await held_key(visit, agent["agent_id"]) for agent in agents]
+    return frozenset(key["agent_id"] for key in keys if key is not None)
 
 
 async def _worst(visit: PageRequest) -> Mapping[str, Usdc]:
@@ -103,6 +99,9 @@ async def answer(visit: PageRequest) -> web.Response:
         agent_id=chosen if allows and chosen != NEW else None,
         agent_name=(visit.field("name") or "") if allows and chosen == NEW else None,
     )
+    if allows and "hold" in visit.form:
+        # Where it is refused, the code that was just made is delivered to nobody, and runs out.
+        await visit.run("owner_agent_hosted_key_make", agent_id=answered["agent_id"])
     view = Record(to=answered["redirect"], allowed=allows)
     return visit.show("leaving.html", view)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +20,7 @@ from domain.agents.grants import SCOPES
 from domain.agents.sent_calls import HostedKey
 from http_shim import application
 from tests.app.site import Browser
+from tests.hosted import signing
 from tests.surfaces.apps import (
     CALLBACK,
     DOCUMENT,
@@ -765,3 +767,37 @@ async def test_the_page_of_consent_says_where_the_service_signs_for_the_agent(
     assert "signs for the app" not in (await browser.get(await c.link())).said
     await c.world.store.write(lambda uow: uow.hosted_keys.put(key.ended(c.world.clock.now())))
     assert "signs for the app" not in (await browser.get(link)).said
+
+
+async def test_the_owner_lets_the_service_hold_a_key_at_consent_and_ends_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "STRANGER_PAUSE_S", 0)
+    async with signing(world, tmp_path), connecting(world) as c:
+        m, browser = c.mandate, await c.browser()
+        assert "hold a key" not in (await browser.get(await c.link())).said
+        link = await c.link(scope="wallet:act")
+        assert "hold a key" in (await browser.get(link)).said
+        # A live vault names the agent's own address: nothing is delivered to the app.
+        named = {"agent": m.agent.user_id or "", "decision": "allow", "hold": "1"}
+        refused = await browser.submit(link, link, **named)
+        assert (refused.status, refused.all("meta", http_equiv="refresh")) == (409, [])
+        assert "names another address" in refused.said
+        made = await browser.submit(link, link, **named | {"agent": "new", "name": "Keyed"})
+        code = parameters(made.one("a").attributes["href"])["code"]
+        token = (await c.redeemed(code)).body["access_token"]
+        me = (await called(c, token, "agents_me")).body["result"]["structuredContent"]
+        key = await world.ok("owner_agent_hosted_key", m.owner, agent_id=me["agent_id"])
+        page = f"/app/agents/{me['agent_id']}"
+        shown = await browser.get(page)
+        assert key["address"] in shown.source
+        assert "Key held by this service" in shown.said
+        assert (await browser.submit(page, page + "/held-key/end")).status == 303
+        assert "Key held by this service" not in (await browser.get(page)).said
+        ended = await world.ok("owner_agent_hosted_key", m.owner, agent_id=me["agent_id"])
+        assert ended["ended_at"] is not None
+
+
+async def test_without_an_operators_signer_no_key_is_offered_to_be_held(c: Connecting) -> None:
+    link = await c.link(scope="wallet:act")
+    assert "hold a key" not in (await (await c.browser()).get(link)).said
