@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
-from collections.abc import AsyncIterator
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import anyio
+import asyncpg
 import pytest
 from click.testing import CliRunner, Result
 
@@ -22,8 +29,19 @@ from storage.schema import migrate
 from storage.schema.revision import latest
 from storage.sqlite_files import sqlite_path
 from storage.store import open_store
-from tests.databases import PATIENT, _binaries, database_of_development
+from tests.databases import (
+    _QUICK,
+    PATIENT,
+    _binaries,
+    _run,
+    _sql,
+    _started,
+    _stop,
+    database_of_development,
+    running_postgres,
+)
 from tests.server.test_keeping import keeper, rounds, sent, spend
+from tests.waiting import STUCK_S
 from tests.world import Evm, World, a_world, own_evm, working
 
 evm = own_evm
@@ -264,6 +282,97 @@ async def test_a_dump_of_postgresql_comes_back_with_its_record(
         finally:
             await store.close()
             world.store = first
+
+
+@pytest.fixture
+def archiving() -> Iterator[tuple[Path, Path, str]]:
+    """A PostgreSQL that keeps its log in an archive: its programs, a folder, its URL."""
+    programs = _binaries()
+    if programs is None or not (programs / "pg_basebackup").exists():
+        pytest.skip("no pg_basebackup")
+    home = Path(tempfile.mkdtemp(prefix="wallet-archive-"))
+    home.chmod(0o777)
+    for made in (home / "archive", home / "again"):
+        made.mkdir()
+        made.chmod(0o777)
+    copies = f"archive_command=cp %p {home / 'archive'}/%f"
+    try:
+        keeps = (*_QUICK, "wal_level=replica", "archive_mode=on", copies)
+        with running_postgres(programs, keeps) as server:
+            _run(_sql(f"{server}/postgres", "CREATE DATABASE wallet"))
+            migrate.upgrade(f"{server}/wallet")
+            yield programs, home, server
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.mark.pg
+async def test_postgresql_comes_back_as_it_was_before_a_mistake(
+    archiving: tuple[Path, Path, str], evm: Evm
+) -> None:
+    """The drill of docs/operating.md: a base backup, the archive, a time; then the table is back, and the reader goes on."""
+    programs, home, server = archiving
+    url, data = f"{server}/wallet", home / "again" / "data"
+    async with a_world(url, evm, stop_line_dry_run=False) as world:
+        m, first = await working(world), world.store
+        await spend(world, m, "40")
+        await rounds(world, keeper(world), 2)
+        await _tool(programs / "pg_basebackup", f"--pgdata={data}", "--checkpoint=fast", "--wal-method=none", f"--dbname={server}/postgres")  # fmt: skip
+        await spend(world, m, "25")
+        await rounds(world, keeper(world), 2)
+        was, before = await measured(world, m.id), await sent(world)
+        at = await _value(url, "SELECT clock_timestamp()::text")
+        await _sql(url, "DROP TABLE ledger_checkpoints CASCADE")
+        await _archived(url)
+        again, back = await asyncio.to_thread(_recovered, programs, data, home / "archive", at)
+        try:
+            store = await open_store(f"{back}/wallet", PATIENT)
+            try:
+                world.store, world.deps = store, replace(world.deps, store=store)
+                assert sums(await measured(world, m.id)) == sums(was)
+                await rounds(world, keeper(world), 3)
+                assert sums(await measured(world, m.id)) == sums(was)
+                assert await sent(world) == before
+                assert (await verify(f"{back}/wallet")).ok
+            finally:
+                await store.close()
+                world.store = first
+        finally:
+            _stop(again)
+
+
+async def _archived(url: str) -> None:
+    """Wait until everything up to now is in the archive."""
+    wal = await _value(url, "SELECT pg_walfile_name(pg_switch_wal())")
+    with anyio.fail_after(STUCK_S):
+        while (await _value(url, "SELECT last_archived_wal FROM pg_stat_archiver") or "") < wal:
+            await anyio.sleep(0.05)
+
+
+def _recovered(
+    folder: Path, data: Path, archive: Path, at: str
+) -> tuple[subprocess.Popen[bytes], str]:
+    """A server on a base backup that plays the archive up to a time, and goes on from there."""
+    (data / "recovery.signal").touch()
+    if os.geteuid() == 0:
+        for path in (data.parent, data, *data.rglob("*")):
+            shutil.chown(path, user="nobody")
+    data.chmod(0o700)
+    target = (f"recovery_target_time={at}", "recovery_target_action=promote")
+    server, url = _started(folder, data, (*_QUICK, f"restore_command=cp {archive}/%f %p", *target))
+    until = time.monotonic() + STUCK_S
+    while asyncio.run(_value(f"{url}/postgres", "SELECT pg_is_in_recovery()")):
+        assert time.monotonic() < until, (data.parent / "server.log").read_text()
+        time.sleep(0.05)
+    return server, url
+
+
+async def _value(url: str, query: str) -> Any:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(query)
+    finally:
+        await connection.close()
 
 
 async def _tool(program: Path, *arguments: str) -> None:
