@@ -157,6 +157,14 @@ def test_every_alert_says_what_to_do_and_has_a_case() -> None:
         assert re.search(rf"alertname: {rule['alert']}\n\s+exp_alerts: \[{{", cases), rule["alert"]
 
 
+def test_every_alert_has_its_runbook_and_no_runbook_is_of_another() -> None:
+    _, *sections = (FOLDER / "runbooks.md").read_text().split("\n## ")
+    assert [s.partition("\n")[0] for s in sections] == [rule["alert"] for rule in RULES]
+    for section in sections:
+        parts = ("- **Callers see**", "- **Look at**", "- **Do**")
+        assert [section.count(part) for part in parts] == [1, 1, 1], section
+
+
 @pytest.mark.skipif(
     shutil.which("promtool") is None, reason="promtool: Debian's package prometheus"
 )
