@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakSet
@@ -22,6 +23,7 @@ from domain.wire_fields import JsonObject
 from http_shim.identity import identify
 from http_shim.json_body import as_written, bounded, read
 from http_shim.principal import RequestPrincipal
+from server.mcp_api.held_calls import HeldCalls, shows_cards, with_card
 from server.mcp_api.principal import asker_in
 from server.mcp_api.request_state import request_state_boundary
 from server.mcp_api.skill_resource import add_skill
@@ -92,6 +94,7 @@ class Tools:
         self.bus = InMemorySubscriptionBus()
         self._connections: WeakSet[Connection] = WeakSet()
         self._door: bool | None = None
+        self.held = HeldCalls(deps, self._operations, self._reply, partial(_result, once=True))
 
     def schema_of(self, name: str) -> JsonObject | None:
         """A tool's input schema; the SDK would list every tool to find it."""
@@ -122,6 +125,8 @@ class Tools:
             and (door or not behind_door(name))
             and not (_reads_only(ctx) and _writes(tool))
         ]
+        if shows_cards(ctx):
+            tools = [with_card(tool) for tool in tools]
         return t.ListToolsResult(tools=tools, ttl_ms=0, cache_scope="private")
 
     def _error(self, refused: Refused, code: int) -> MCPError:
@@ -129,7 +134,9 @@ class Tools:
         block = dict(refused_reply(refused, self.deps.clock.now()).body)
         return MCPError(code, refused.refusal.reason, {"refusal": block})
 
-    async def call(self, ctx: Context, params: t.CallToolRequestParams) -> t.CallToolResult:
+    async def call(
+        self, ctx: Context, params: t.CallToolRequestParams
+    ) -> t.CallToolResult | t.InputRequiredResult | dict[str, object]:
         """Call a tool: identity by message, the operation's one path, a refusal as a result."""
         if params.name not in self._shelf.tools():
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {params.name}")
@@ -137,7 +144,8 @@ class Tools:
         reply = await self._reply(op, ctx, params.arguments or {})
         if op.behind_door:
             await self._saw(not (reply.refused and reply.body["error"] == "door_off"))
-        return _result(op, reply, once=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+        plain = _result(op, reply, once=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS)
+        return await self.held.best_answer(ctx, params, reply, plain)
 
     async def needed_scope(self, name: str) -> Scope | None:
         """The scope that an app needs for a tool; None for one that there is not, or that is
@@ -152,8 +160,13 @@ class Tools:
         return self._by_name
 
     async def _reply(
-        self, op: Operation, ctx: Context, raw_arguments: Mapping[str, object]
+        self,
+        op: Operation,
+        ctx: Context,
+        raw_arguments: Mapping[str, object],
+        of_task: str | None = None,
     ) -> OperationResult:
+        """The reply of an operation; `of_task` is the key under which a task's answer is kept."""
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
@@ -173,7 +186,7 @@ class Tools:
             self.deps,
             caller,
             arguments,
-            key=key,
+            key=of_task or key,
             transport="mcp",
             address=asker.address,
             prepaid_cost=asker.prepaid_cost,
@@ -314,7 +327,7 @@ def build_server(
         title="Delegated-spending wallet",
         instructions=INSTRUCTIONS,
         on_list_tools=tools.list,
-        on_call_tool=tools.call,
+        on_call_tool=tools.call,  # type: ignore[arg-type]  # a task is a dict, which the SDK has no model of
         get_tool_input_schema=tools.schema_of,
         on_list_prompts=_no_prompts,
         on_list_resource_templates=resources.templates,
@@ -333,4 +346,5 @@ def build_server(
         return text.skill_md(await shelf.operations(), deps.config)
 
     add_skill(server, skill, resources.read)
+    tools.held.add_to(server)
     return server, tools

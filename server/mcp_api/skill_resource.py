@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import mcp.types as t
 from mcp import MCPError
-from mcp.server import Server, ServerRequestContext
+from mcp.server import Server
 
+from server.mcp_api.held_calls import CARD_URI, Context, card_contents, card_resource, shows_cards
 from skill import text
 
 SKILL_URI: Final = f"skill://{text.NAME}/SKILL.md"
 SKILLS: Final = "io.modelcontextprotocol/skills"
 MARKDOWN: Final = "text/markdown"
-Context = ServerRequestContext[object, object]
 # The text, None while the bot door is off: then there is no skill to list.
 Skill = Callable[[], Awaitable[str | None]]
 # A resource by its URI; None for one of another kind.
@@ -49,9 +49,12 @@ def add_skill(server: Server[object], skill: Skill, others: ReadResource) -> Non
             uri=SKILL_URI, name=text.NAME, description=text.DESCRIPTION, mime_type=MARKDOWN
         )
         listed = [] if await skill() is None else [name]
+        listed += [card_resource()] if listed and shows_cards(ctx) else []
         return t.ListResourcesResult(resources=listed, ttl_ms=0, cache_scope="private")
 
     async def read(ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        if str(params.uri) == CARD_URI:
+            return t.ReadResourceResult(contents=[card_contents()], ttl_ms=0, cache_scope="private")
         content = await others(ctx, str(params.uri)) or t.TextResourceContents(
             uri=SKILL_URI, text=await text_of(str(params.uri)), mime_type=MARKDOWN
         )

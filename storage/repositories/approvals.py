@@ -114,6 +114,10 @@ class ApprovalRepository(Repository):
                 versions[item.approval_id] = f"{item.status_at(now)}.{item.decided_at}"
         return versions
 
+    def by_id(self, approval_id: str) -> Approval | None:
+        """One item, whatever its mandate."""
+        return APPROVALS.first(self._sql, "approval_id = :id", id=approval_id)
+
     def of_action(self, public_id: str, action_hash: str) -> list[Approval]:
         """Items of one action, newest first."""
         where = "public_id = :mandate AND action_hash = :hash ORDER BY requested_at DESC LIMIT 20"

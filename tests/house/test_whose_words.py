@@ -25,6 +25,7 @@ from tools.model.json_schema import (
 # by component. What is not here says whose words it holds: a new field is one or the other.
 SERVICES = """
 ActOut: approval_url
+ExecuteOut: approval_url
 ActPreparedOut: sender
 AgentControl: agent
 AgentStatusOut: reasons books

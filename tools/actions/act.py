@@ -25,6 +25,7 @@ from domain.reads.event_rows import ledger_row
 from domain.reads.row_models import LedgerRow
 from domain.refusals import Refused, SigningRefused, invalid, refusal
 from domain.rules.action_checks import ACTION_CODES, RemainingNow, remaining
+from domain.times import Timestamp
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
 from tools.actions.execute_call import (
@@ -35,6 +36,7 @@ from tools.actions.execute_call import (
     execute_call,
     gather_execute,
 )
+from tools.actions.held_call import AskedBy, NextTold
 from tools.actions.sending import Followed, Follower, Sign, in_ms
 from tools.context.access import load_mandate, visible_mandate
 from tools.context.snapshot_loader import (
@@ -109,6 +111,11 @@ class ActOut(ResponseModel):
     )
     approval_url: str | None = Field(default=None, description="where the owner decides")
     approval: ApprovalItem | None = None
+    asked_by: AskedBy | None = None
+    expires_at: Timestamp | None = Field(
+        default=None, description="held: until when the owner can decide"
+    )
+    next: list[NextTold] | None = None
 
 
 class TransactionTold(ResponseModel):
@@ -288,7 +295,7 @@ class _Acting:
         )
         reply = execute_call(uow, ctx)
         if isinstance(reply, HandlerResult):
-            return self._held(uow, now, reply.body, facts)
+            return self._held(reply.body)
         if facts.problem is not None or facts.sending is None:
             raise facts.problem or Refused(refusal("not_configured", what="the chain"))
         mandate = visible_mandate(uow, self.caller, request.public_id)
@@ -330,17 +337,17 @@ class _Acting:
             approval=signature,
         )
 
-    def _held(
-        self, uow: UnitOfWork, now: datetime, reply: ExecuteOut, facts: _Facts
-    ) -> HandlerResult[ActOut]:
-        item = reply.approval
-        mandate = visible_mandate(uow, self.caller, self.request.public_id)
-        ctx = request_context(uow, self.deps, self.caller, now, request=self.request)
-        snapshot = load_snapshot(uow, ctx, mandate, facts.execute, events=0)
-        here = f"{self.deps.config.base_url}/app/mandates/{mandate.public_id}/approvals"
-        url = None if item is None else f"{here}/{item.approval_id}"
+    def _held(self, reply: ExecuteOut) -> HandlerResult[ActOut]:
+        if reply.remaining is None:
+            raise TypeError("a held call says what remains")
         answer = ActOut(
-            outcome="held", remaining=remaining(snapshot), approval_url=url, approval=item
+            outcome="held",
+            remaining=reply.remaining,
+            approval_url=reply.approval_url,
+            approval=reply.approval,
+            asked_by=reply.asked_by,
+            expires_at=reply.expires_at,
+            next=reply.next,
         )
         return HandlerResult(answer, 202)
 

@@ -27,6 +27,7 @@ from domain.rules.revert_refusals import ASKS_THE_OWNER, pulled, reverts
 from domain.rules.snapshot import MandateSnapshot
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
+from tools.actions.held_call import NEXT, AskedBy, NextTold, approval_url, asked_by
 from tools.actions.vault_action import (
     CheckTold,
     DecodedCall,
@@ -114,6 +115,14 @@ class ExecuteOut(ResponseModel):
     )
     status: Literal["pending_approval"] | None = None
     approval: ApprovalItem | None = None
+    approval_url: str | None = Field(
+        default=None, description="pending_approval: the page on which the owner decides"
+    )
+    asked_by: AskedBy | None = None
+    expires_at: Timestamp | None = Field(
+        default=None, description="pending_approval: until when the owner can decide"
+    )
+    next: list[NextTold] | None = None
     dry_run: Literal[True] | None = None
     needs_approval: bool | None = None
     reserved_until: Timestamp | None = None
@@ -195,10 +204,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
         raise Refused(refusal("not_configured", what=what))
     approved = _approval(uow, ctx, snapshot, action, decoded)
     if approved is not None and not _lets_act(approved, mandate, ctx.now):
-        waits = ExecuteOut(
-            status="pending_approval", approval=approved.as_item(ctx.now), action_hash=key
-        )
-        return HandlerResult(waits, 202)
+        return HandlerResult(_held(ctx, snapshot, approved), 202)
     require_same_approval(ctx.facts.tried, mandate, approved)
     _refuse_revert(ctx, judgement.checks, asking=False)
     approval_id = approved.approval_id if approved else None
@@ -217,6 +223,20 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
         approval_id=approval_id,
         action_hash=key,
         reserved_until=until,
+    )
+
+
+def _held(ctx: ExecuteContext, snapshot: MandateSnapshot, item: Approval) -> ExecuteOut:
+    """The answer that waits for the owner: all that a person needs to decide, or to be shown."""
+    return ExecuteOut(
+        status="pending_approval",
+        approval=item.as_item(ctx.now),
+        approval_url=approval_url(ctx.config, item.public_id, item.approval_id),
+        asked_by=asked_by(snapshot.mandate),
+        expires_at=item.expires_at,
+        next=list(NEXT),
+        action_hash=item.action_hash,
+        remaining=remaining(snapshot),
     )
 
 
