@@ -294,7 +294,7 @@ def _result(op: Operation, reply: OperationResult, *, once: bool) -> t.CallToolR
     if once and len(text) > SHORT_TEXT and not reply.refused and "next" not in body:
         text = f"{op.title}: the answer is the structured content."
     meta: dict[str, object] = {"wallet/http_status": reply.status}
-    if reply.headers is REPLAYED:
+    if REPLAYED.keys() <= reply.headers.keys():
         meta["wallet/replayed"] = True
     return t.CallToolResult(
         content=[t.TextContent(text=text)],
