@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from domain.mandates.mandate import Mandate
-from domain.next_steps import NextStep
+from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.settings import Config
 from domain.wire_fields import described
 from tools.model.operation import ResponseModel
@@ -35,6 +35,7 @@ _LOOK: Final = NextStep(
     "for the same action again",
     "mandate_approvals",
     "GET /wallet/mandates/{public_id}/approvals",
+    OWNER_OR_AGENT,
 )
 NEXT: Final = (NextTold.model_validate(_LOOK.as_json()),)
 
