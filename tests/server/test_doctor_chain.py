@@ -51,6 +51,31 @@ async def test_the_doctor_tells_who_keeps_approvals(evm: Evm, tmp_path: Path) ->
     assert await approvals(evm, tmp_path, "0x" + "33" * 20) is None
 
 
+async def test_what_a_chain_lacks_is_a_warning_and_a_contract_that_is_not_there_a_fault(
+    evm: Evm, tmp_path: Path
+) -> None:
+    async def examined(**chain: str) -> dict[str, tuple[str, str]]:
+        settings = Settings(
+            database_url=f"sqlite:///{tmp_path / 'w.sqlite'}",
+            chains={CHAIN_ID: {"rpc_url": evm.url, **chain}},  # type: ignore[dict-item]
+            venue_mainnet_url="http://127.0.0.1:1",
+            venue_testnet_url="http://127.0.0.1:1",
+        )
+        found = await examine(settings)
+        return {f.what: (f.status, f.effect) for f in found if f.what.startswith("chain")}
+
+    chain = f"chain {CHAIN_ID}"
+    bare = await examined()
+    assert bare[chain][0] == "ok"
+    assert bare[f"{chain} USDC"] == ("warning", "funding is refused")
+    assert bare[f"{chain} factory"] == ("warning", "create-call answers configured: false")
+    assert bare[f"{chain} lens"][0] == "warning"
+    whole = await examined(usdc=evm.usdc, factory=evm.factory, lens=evm.lens)
+    assert {status for status, _ in whole.values()} == {"ok"}
+    wrong = await examined(usdc="0x" + "33" * 20, factory=evm.factory, lens=evm.lens)
+    assert wrong[f"{chain} USDC"] == ("fault", "funding is refused")
+
+
 @pytest.mark.parametrize(
     ("key", "every_s", "who"),
     [

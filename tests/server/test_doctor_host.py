@@ -63,7 +63,7 @@ def test_what_is_not_set_is_a_warning_and_a_failure_only_where_one_is_strict(
     assert "warning" in doctor().stdout
 
 
-def test_funding_that_is_refused_for_want_of_usdc_is_a_warning(
+def test_a_chain_without_a_node_is_a_warning(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WALLET_DATABASE_URL", sqlite_url)
