@@ -9,39 +9,31 @@ from typing import Final
 from domain.agents.grants import Ending, Grant, Scopes
 from storage.codec import Table
 from storage.repositories.identities import Agent, agent_of_row
-from storage.sql import LOCKED, Repository, Row, first, maybe_moment, micros
+from storage.sql import LOCKED, Repository, first, micros
 
 # Of one agent: grants that last, and those of which only the record is left.
 LIVE_MAX: Final = 20
 ENDED_KEPT: Final = 50
 # Of one grant: a client may still be using the token before its last.
 TOKENS_MAX: Final = 2
+# A token that is good belongs to a grant that lasts: its end deletes its tokens.
 HOLDER: Final = (
-    "SELECT g.grant_id, g.client_hash, g.resource, g.used_at, t.scopes AS token_scopes, a.* "
-    "FROM oauth_tokens t JOIN oauth_grants g ON g.grant_id = t.grant_id "
-    "JOIN agents a ON a.agent_id = g.agent_id "
-    "WHERE t.token_hash = :hash AND t.expires_at > :now AND g.ended_at IS NULL"
+    "SELECT t.grant_id, t.client_hash, t.scopes, t.resource, t.expires_at, t.used_at, a.* "
+    "FROM oauth_tokens t JOIN agents a ON a.agent_id = t.agent_id "
+    "WHERE t.token_hash = :hash AND t.expires_at > :now"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """One access token, without its secret."""
+    """One access token, without its secret: what a call has to know of its grant stands here."""
 
     grant_id: str
-    scopes: Scopes
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class GrantedAgent:
-    """An agent as an access token names it: with the grant, and what the token is good for."""
-
-    agent: Agent
-    grant_id: str
+    agent_id: str
     client_hash: str
     scopes: Scopes
     resource: str
+    expires_at: datetime
     used_at: datetime | None
 
 
@@ -96,23 +88,33 @@ class GrantRepository(Repository):
         where = "grant_id IN (SELECT grant_id FROM oauth_tokens WHERE token_hash = :hash)"
         return _GRANTS.first(self._sql, where + self._sql.locks, hash=token_hash)
 
-    def holder(self, token_hash: str, now: datetime) -> GrantedAgent | None:
-        """The agent behind a good access token."""
+    def holder(self, token_hash: str, now: datetime) -> tuple[Agent, AccessToken] | None:
+        """The agent behind a good access token, and the token."""
         row = first(self._sql, HOLDER, hash=token_hash, now=micros(now))
-        return None if row is None else _granted(row)
+        return None if row is None else (agent_of_row(row), _TOKENS.record(row))
 
-    def add_token(self, grant_id: str, token_hash: str, scopes: Scopes, until: datetime) -> None:
+    def add_token(self, grant: Grant, token_hash: str, scopes: Scopes, until: datetime) -> None:
         """Store an access token; of a grant's the newest few stay."""
         newest = "SELECT token_hash FROM oauth_tokens WHERE grant_id = :id "
         newest += "ORDER BY expires_at DESC, token_hash LIMIT :most"
         text = f"DELETE FROM oauth_tokens WHERE grant_id = :id AND token_hash NOT IN ({newest})"
-        self._sql.run(text, id=grant_id, most=TOKENS_MAX - 1)
-        _TOKENS.add(self._sql, AccessToken(grant_id, scopes, until), token_hash=token_hash)
+        self._sql.run(text, id=grant.grant_id, most=TOKENS_MAX - 1)
+        token = AccessToken(
+            grant_id=grant.grant_id,
+            agent_id=grant.agent_id,
+            client_hash=grant.client_hash,
+            scopes=scopes,
+            resource=grant.resource,
+            expires_at=until,
+            used_at=grant.used_at,
+        )
+        _TOKENS.add(self._sql, token, token_hash=token_hash)
 
     def touch(self, grant_id: str, now: datetime) -> None:
         """Note that a token of it is used."""
-        text = "UPDATE oauth_grants SET used_at = :at WHERE grant_id = :id AND ended_at IS NULL"
-        self._sql.run(text, at=micros(now), id=grant_id)
+        for table in ("oauth_grants", "oauth_tokens"):
+            text = f"UPDATE {table} SET used_at = :at WHERE grant_id = :id"
+            self._sql.run(text, at=micros(now), id=grant_id)
 
     def end(self, grant_id: str, now: datetime, by: Ending) -> bool:
         """End a grant and its tokens at once; False where it was over already."""
@@ -124,15 +126,3 @@ class GrantRepository(Repository):
         # After the grant, whose row a refresh holds while it adds one.
         self._sql.run("DELETE FROM oauth_tokens WHERE grant_id = :id", id=grant_id)
         return ended
-
-
-def _granted(row: Row) -> GrantedAgent:
-    token = {"grant_id": row["grant_id"], "scopes": row["token_scopes"], "expires_at": 0}
-    return GrantedAgent(
-        agent=agent_of_row(row),
-        grant_id=row["grant_id"],
-        client_hash=row["client_hash"],
-        scopes=_TOKENS.record(token).scopes,
-        resource=row["resource"],
-        used_at=maybe_moment(row["used_at"]),
-    )

@@ -164,8 +164,9 @@ Table(
 )  # fmt: skip
 Table(
     "oauth_tokens", metadata,
-    Column("token_hash", Text, primary_key=True), need("grant_id", Text), need("scopes", Text),
-    need("expires_at", BIG),
+    Column("token_hash", Text, primary_key=True), need("grant_id", Text), need("agent_id", Text),
+    need("client_hash", Text), need("scopes", Text), need("resource", Text), need("expires_at", BIG),
+    may("used_at", BIG),
     Index("oauth_tokens_grant", "grant_id", "expires_at"),
 )  # fmt: skip
 Table(

@@ -298,18 +298,17 @@ class _Server(AuthorizationServer):  # type: ignore[misc]
             fresh = request.form["refresh_token"][:FAMILY] + fresh[FAMILY:]
         token["refresh_token"] = fresh
         scopes: Scopes = widened(str(token["scope"])) or grant.scopes
-        until = min(self.now + ACCESS_FOR, refresh_until(grant, self.now))
-        self.uow.grants.add_token(grant.grant_id, hashed(str(token["access_token"])), scopes, until)
-        self.uow.grants.save(
-            replace(
-                grant,
-                redeemed_at=grant.redeemed_at or self.now,
-                used_at=self.now,
-                family_hash=hashed(fresh[:FAMILY]),
-                refresh_hash=hashed(fresh),
-                refresh_until=refresh_until(grant, self.now),
-            )
+        grant = replace(
+            grant,
+            redeemed_at=grant.redeemed_at or self.now,
+            used_at=self.now,
+            family_hash=hashed(fresh[:FAMILY]),
+            refresh_hash=hashed(fresh),
+            refresh_until=refresh_until(grant, self.now),
         )
+        self.uow.grants.save(grant)
+        until = min(self.now + ACCESS_FOR, refresh_until(grant, self.now))
+        self.uow.grants.add_token(grant, hashed(str(token["access_token"])), scopes, until)
 
     # -- what its grants ask of it
 

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from domain.settings import Config
-from storage.repositories.grants import GrantedAgent
+from storage.repositories.grants import AccessToken
+from storage.repositories.identities import Agent
 from storage.repositories.people import Session
 from storage.unit_of_work import UnitOfWork
 from tools.model.operation import Caller, GrantedAccess
@@ -37,8 +38,8 @@ def resolve(
     if header == "agent_key" or (on_mcp and credential.startswith("ak_")):
         return agent_of(uow, digest) if credential.startswith("ak_") else None, None
     if on_mcp:
-        granted = uow.grants.holder(digest, now) if credential.startswith("at_") else None
-        return None if granted is None else _app_of(granted), None
+        holder = uow.grants.holder(digest, now) if credential.startswith("at_") else None
+        return None if holder is None else _app_of(*holder), None
     if credential.startswith(("kk_", "dk_")):
         role = uow.identities.house_role(digest)
         required_role: Literal["keeper", "admin"] = (
@@ -52,12 +53,12 @@ def resolve(
     return Caller("owner", *who), live
 
 
-def _app_of(granted: GrantedAgent) -> Caller:
+def _app_of(agent: Agent, token: AccessToken) -> Caller:
     """The agent for which an app calls, with the token's scopes. Limits and sessions are those of
     the app and the agent, whichever token and grant it has today.
     """
-    agent, app = granted.agent, f"app {granted.client_hash} {granted.agent.agent_id}"
-    access = GrantedAccess(granted.grant_id, granted.scopes, granted.resource, granted.used_at)
+    app = f"app {token.client_hash} {agent.agent_id}"
+    access = GrantedAccess(token.grant_id, token.scopes, token.resource, token.used_at)
     who = agent.agent_id, agent.owner_id, agent.address, agent.name, app
     return Caller("agent", *who, access=access)
 
