@@ -407,7 +407,10 @@ class Settings(BaseSettings):
             data = _data(value, "markets.toml")
             if unknown := sorted(data.keys() - {"as_of", "markets"}):
                 raise ValueError(f"the file has {', '.join(unknown)} beside its [[markets]]")
-            from_config(data.get("markets", ()))
+            rows = data.get("markets", [])
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                raise ValueError("markets are tables: [[markets]]")
+            from_config(rows)
         return value
 
     @field_validator("trusted_proxies")

@@ -226,6 +226,17 @@ def test_a_markets_file_that_cannot_be_stops_the_start_and_the_schema_refuses_it
     assert done.output.count("\n") == 1
 
 
+@pytest.mark.parametrize("text", ["markets = 3", 'markets = ["a"]', "[markets]", "x = = 1"])
+def test_a_markets_file_of_another_form_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "m.toml").write_text(text)
+    monkeypatch.setenv("WALLET_MARKETS_FILE", str(tmp_path / "m.toml"))
+    done = CliRunner().invoke(main, ["openapi"])
+    assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
+    assert done.output.startswith("Error: settings: WALLET_MARKETS_FILE: ")
+
+
 def test_a_market_that_is_only_planned_needs_no_address() -> None:
     planned = {"id": "a", "name": "A", "kind": "erc4626", "status": "planned"}
     jsonschema.validate({"markets": [planned]}, _named("markets"))
