@@ -87,7 +87,7 @@ async def show_agent(
     balances = await visit.run("agent_balances", agent_id=agent_id)
     offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
     grants = await visit.run("owner_agent_grants", agent_id=agent_id)
-    held = await held_key(visit, agent_id)
+    hosted = await visit.run("owner_agent_hosted_key", agent_id=agent_id)
     stored = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
     values: Mapping[str, str] = visit.form if refused else stored
     view = Record(
@@ -100,7 +100,8 @@ async def show_agent(
         balances=balances["balances"],
         offers=offers["items"],
         apps=tuple(map(_app, grants["items"])),
-        held=held,
+        held=_live_key(hosted),
+        holds_keys=hosted["is_offered"],
         feed=tuple(map(_feed_entry, feed["items"])),
         older=feed["next_cursor"],
         new=made and _new_key(visit, agent_id, made, agent["name"]),
@@ -138,13 +139,11 @@ def _settings(names: Iterable[str], values: Mapping[str, str]) -> tuple[Record, 
 
 async def held_key(visit: PageRequest, agent_id: str) -> Json | None:
     """The key that this service holds for an agent of the owner; None where it holds none."""
-    try:
-        key = await visit.run("owner_agent_hosted_key", agent_id=agent_id)
-    except OperationRefused as refused:
-        if refused.code != "not_found":
-            raise
-        return None
-    return key if key["ended_at"] is None else None
+    return _live_key(await visit.run("owner_agent_hosted_key", agent_id=agent_id))
+
+
+def _live_key(key: Json) -> Json | None:
+    return key if key["address"] is not None and key["ended_at"] is None else None
 
 
 def _app(grant: Json) -> Record:
@@ -193,6 +192,16 @@ async def revoke_key(visit: PageRequest) -> web.Response:
     agent_id = visit.path_part("agent")
     await visit.run("owner_agent_key_revoke", agent_id=agent_id, key_id=visit.path_part("key"))
     return visit.go(f"/app/agents/{agent_id}#keys")
+
+
+async def hold_key(visit: PageRequest) -> web.Response:
+    """Let the service hold a key for the agent."""
+    agent_id = visit.path_part("agent")
+    try:
+        await visit.run("owner_agent_hosted_key_make", agent_id=agent_id)
+    except OperationRefused as refused:
+        return await show_agent(visit, refused)
+    return visit.go(f"/app/agents/{agent_id}#held")
 
 
 async def disconnect(visit: PageRequest) -> web.Response:
@@ -248,6 +257,7 @@ PAGES: Final = (
     PageRoute("GET", "/app/agents/{agent}", show_agent),
     PageRoute("POST", "/app/agents/{agent}/keys", add_key),
     PageRoute("POST", "/app/agents/{agent}/keys/{key}/revoke", revoke_key),
+    PageRoute("POST", "/app/agents/{agent}/held-key", hold_key),
     PageRoute("POST", "/app/agents/{agent}/apps/{grant}/disconnect", disconnect),
     PageRoute("POST", "/app/agents/{agent}/held-key/end", end_held_key, refused=show_agent),
     PageRoute("POST", "/app/agents/{agent}/policy", write_policy, refused=show_agent),

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from domain.agents.sent_calls import HostedKey
 from domain.mandates.mandate import Status
-from domain.money import Usdc, total
+from domain.money import ZERO, Usdc, total
 from domain.refusals import Refused, SigningRefused, refusal
 from domain.rules.exposure import exposure
 from domain.times import Timestamp
@@ -29,8 +29,12 @@ class HostedKeyOut(ResponseModel):
     """The key that the service holds for an agent, and what is at stake with it."""
 
     agent_id: str
-    address: str = Field(description="the agent's address in terms that are signed from now on")
-    made_at: Timestamp
+    is_offered: bool = Field(description="whether this service holds keys of agents at all")
+    address: str | None = Field(
+        description="the agent's address in terms that are signed from now on; null where no key "
+        "was made"
+    )
+    made_at: Timestamp | None
     ended_at: Timestamp | None
     mandates: int = Field(description="mandates that go on and name this address")
     worst_case_now_usdc: Usdc = Field(
@@ -42,7 +46,9 @@ class HostedKeyOut(ResponseModel):
     )
 
 
-def _shown(uow: UnitOfWork, ctx: AnyContext, key: HostedKey) -> HostedKeyOut:
+def _shown(
+    uow: UnitOfWork, ctx: AnyContext, key: HostedKey, *, is_offered: bool = True
+) -> HostedKeyOut:
     mandates = uow.mandates.of_agent(key.agent_id, after=None, limit=MANDATES_MOST)
     named = [
         m
@@ -53,6 +59,7 @@ def _shown(uow: UnitOfWork, ctx: AnyContext, key: HostedKey) -> HostedKeyOut:
     stakes = [exposure(load_snapshot(uow, ctx, m, events=0)) for m in named]
     return HostedKeyOut(
         agent_id=key.agent_id,
+        is_offered=is_offered,
         address=key.address,
         made_at=key.made_at,
         ended_at=key.ended_at,
@@ -107,13 +114,28 @@ def host(uow: UnitOfWork, ctx: RequestContext[AgentIn, str]) -> HostedKeyOut:
     return _shown(uow, ctx, key)
 
 
-def read_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HostedKeyOut:
-    """The key and what is at stake with it."""
-    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
-    key = uow.hosted_keys.get(agent.agent_id)
-    if key is None:
-        raise not_found("hosted key")
-    return _shown(uow, ctx, key)
+async def read_key(deps: Deps, caller: Caller, request: AgentIn) -> HostedKeyOut:
+    """The key, where there is one, and what is at stake with it."""
+    now, is_offered = deps.clock.now(), deps.agent_signer is not None
+
+    def shown(uow: UnitOfWork) -> HostedKeyOut:
+        agent = own_agent(uow, caller, request.agent_id)
+        key = uow.hosted_keys.get(agent.agent_id)
+        if key is not None:
+            ctx = request_context(uow, deps, caller, now, request=request)
+            return _shown(uow, ctx, key, is_offered=is_offered)
+        return HostedKeyOut(
+            agent_id=agent.agent_id,
+            is_offered=is_offered,
+            address=None,
+            made_at=None,
+            ended_at=None,
+            mandates=0,
+            worst_case_now_usdc=ZERO,
+            worst_case_ever_usdc=ZERO,
+        )
+
+    return await deps.store.read(shown)
 
 
 async def end(deps: Deps, caller: Caller, request: AgentIn) -> HostedKeyOut:
@@ -164,7 +186,7 @@ OPERATIONS: Final = (
         route=("GET", "/wallet/agents/{agent_id}/hosted-key"),
         request_model=AgentIn,
         response_model=HostedKeyOut,
-        handler=read_key,
+        pass_through=read_key,
         family="agents",
         refusals=("not_found",),
     ),
