@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from storage.repositories.identities import Agent
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
+from tests import npm
 from tests.balancer import Balancer, balancing
 from tests.databases import PATIENT
 from tests.ports import free_port
@@ -163,3 +165,23 @@ async def test_a_process_that_stops_and_starts_costs_an_error_that_is_safe_to_re
     # A stream ends with its process, once for each of its clients; nothing else is noticed.
     assert set(tally.errors) <= ({"MCPError: Connection closed"} if "sse" in way else set())
     assert tally.errors.total() <= 5 * turns
+
+
+@pytest.mark.node
+@pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
+@pytest.mark.parametrize("way", ["streamable-2026", "streamable-2025", "sse-2025"])
+async def test_every_call_of_the_typescript_client_is_answered(pg_url: str, way: str) -> None:
+    await anyio.to_thread.run_sync(npm.install)
+    async with pair(pg_url) as two:
+        asked = {
+            "url": two.balancer.base, "way": way, "key": ALICE, "tool": "agents_me", "clients": 5, "calls": CALLS,
+        }  # fmt: skip
+        with anyio.fail_after(2 * STUCK_S):
+            done = await anyio.run_process(
+                npm.node("../calls.mjs"), input=json.dumps(asked).encode(), check=False,
+                cwd=npm.FOLDER, env={"PATH": os.environ["PATH"]},
+            )  # fmt: skip
+        assert done.returncode == 0, done.stderr.decode()[-3_000:]
+        assert json.loads(done.stdout) == {"answered": CALLS, "errors": {}}
+        shares = [two.balancer.sent[port] for port in two.ports]
+        assert min(shares) > 0.4 * sum(shares)
