@@ -11,10 +11,11 @@ import pytest
 from mcp import MCPError
 from mcp.server.subscriptions import ResourceUpdated
 
+from server.mcp_api.wallet_resources import READ
 from tests.surfaces.conftest import Service, running
-from tests.surfaces.small import by_key, connected
+from tests.surfaces.small import by_key, connected, small
 from tests.waiting import STUCK_S
-from tests.world import Evm, Mandated, working
+from tests.world import BY_NAME, Evm, Mandated, working
 from tools.context.credentials import hashed
 
 pytestmark = [
@@ -106,6 +107,22 @@ async def test_a_stream_of_2026_hears_of_what_its_caller_may_see(
             with anyio.fail_after(STUCK_S):
                 heard = {await anext(stream), await anext(stream)}
             assert heard == {ResourceUpdated(mandate), ResourceUpdated(approval)}
+
+
+@pytest.mark.pg
+async def test_a_listener_of_another_process_hears_it_too(pg_url: str, evm: Evm) -> None:
+    more = (BY_NAME[READ],)
+    async with running(pg_url, evm) as service, small(pg_url, again=True, more=more) as other:
+        mandate, note = f"wallet://mandates/{service.mandate.id}", {"text": "hello"}
+        async with (
+            connected("streamable-2026", other.base, by_key(service.key)) as client,
+            client.listen(resource_subscriptions=[mandate]) as stream,
+        ):
+            m = service.mandate
+            told = await m.as_agent("mandate_report_event", kind="note", payload=note)
+            assert told.status == 201
+            with anyio.fail_after(STUCK_S):
+                assert await anext(stream) == ResourceUpdated(mandate)
 
 
 @pytest.mark.parametrize("way", ["streamable-2025", "sse-2025"])
