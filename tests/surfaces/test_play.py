@@ -137,6 +137,8 @@ async def _meets_the_owner_and_a_lost_answer(player: Player, m: Mandated) -> Non
     assert (await player.enter("in-7", "20"))["error"] == "mandate_paused"
     await paused(m, "resume")
     await player.enter("in-8", "20", heard=False)
-    assert (await player.enter("in-8", "20"))["outcome"] == "landed"
+    found = await player.call("mandate_reconcile", public_id=m.id, idempotency_key="in-8")
+    assert (found["outcome"], found["retry_safe"]) == ("landed", False)
+    assert (await player.enter("in-8", "20"))["tx_hash"] == found["tx_hash"]
     limits = await player.call("mandate_limits", public_id=m.id)
     assert limits["limits"]["used"]["per_day"]["value"] == "210.000000"

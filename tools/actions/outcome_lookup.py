@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from domain.agents.sent_calls import SentCall
 from domain.chain_facts import Receipt, SentTransactions
 from domain.ledger.events.event import Event, Reporter
 from domain.ledger.events.pairing import standing_row
@@ -99,9 +100,12 @@ async def gather(deps: Deps, caller: Caller, request: ReconcileIn) -> OutcomeEvi
         raise invalid("tx_hash", "name exactly one of tx_hash, idempotency_key, action_hash")
     mandate = await load_mandate(deps, caller, request.public_id)
     chain = chain_or_none(deps, mandate)
-    if chain is None or not chain.rpc_set or request.idempotency_key is not None:
+    if chain is None or not chain.rpc_set:
         return OutcomeEvidence()
     try:
+        if (key := request.idempotency_key) is not None:
+            act = await deps.store.read(lambda uow: _act_of(uow, mandate, key))
+            return OutcomeEvidence() if act is None else await _evidence_of_tx(chain, _tx_of(act))
         if request.action_hash is not None:
             return await _evidence_of_action(deps, chain, mandate, request.action_hash.lower())
         return await _evidence_of_tx(chain, (request.tx_hash or "").lower())
@@ -137,10 +141,41 @@ def reconcile(uow: UnitOfWork, ctx: RequestContext[ReconcileIn, OutcomeEvidence]
     """Say what is known of a transaction, a key or an action."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.request.idempotency_key is not None:
+        act = _act_of(uow, mandate, ctx.request.idempotency_key)
+        if act is not None:
+            return _outcome_by_act(uow, ctx, mandate, act)
         return _outcome_by_key(uow, ctx, mandate.agent_id or "")
     if ctx.request.action_hash is not None:
         return _outcome_by_action(uow, ctx, mandate, ctx.request.action_hash.lower())
     return _outcome_by_tx(uow, ctx, mandate, (ctx.request.tx_hash or "").lower())
+
+
+# -- an act, whose key names what was stored before it was sent
+
+
+def _act_of(uow: UnitOfWork, mandate: Mandate, key: str) -> SentCall | None:
+    return uow.sent_calls.find(mandate.agent_id or "", mandate.public_id, key)
+
+
+def _tx_of(act: SentCall) -> str:
+    """The transaction that has its outcome, else the one that was signed last."""
+    return act.tx_hash or act.newest.tx_hash
+
+
+def _outcome_by_act(
+    uow: UnitOfWork,
+    ctx: RequestContext[ReconcileIn, OutcomeEvidence],
+    mandate: Mandate,
+    act: SentCall,
+) -> ReconcileOut:
+    """The outcome of its transaction. What is stored may be sent at any time: it is never called
+    not seen, and no other act is safe in its place.
+    """
+    found = _outcome_by_tx(uow, ctx, mandate, _tx_of(act))
+    if found.outcome in ("landed", "reverted"):
+        return found
+    why = "The act is stored and its outcome is open: repeat it with the SAME key."
+    return _outcome_body("pending", reason=why, tx_hash=_tx_of(act))
 
 
 # -- a transaction
