@@ -171,9 +171,9 @@ def _outcome_by_act(
     """The outcome of its transaction. What is stored may be sent at any time: it is never called
     not seen, and no other act is safe in its place.
     """
-    found = _outcome_by_tx(uow, ctx, mandate, _tx_of(act))
-    if found.outcome in ("landed", "reverted"):
-        return found
+    result = _outcome_by_tx(uow, ctx, mandate, _tx_of(act))
+    if result.outcome in ("landed", "reverted"):
+        return result
     why = "The act is stored and its outcome is open: repeat it with the SAME key."
     return _outcome_body("pending", reason=why, tx_hash=_tx_of(act))
 
