@@ -133,7 +133,7 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             "title": "Delegated-spending wallet",
             "version": version("mandate-wallet"),
             "description": "An agent spends inside a mandate that its owner signed. Every error is "
-            "a refusal block.",
+            "a refusal block. Every answer has an X-Request-Id, which names the call in the log.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url}],
@@ -142,16 +142,12 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             kind: {"post": _webhook(kind, gives[NOTICE_DATA[kind]])} for kind in NOTICE_KINDS
         },
         "components": {
-            "schemas": dict(sorted((components | ABOUT | {"Refusal": refusal_schema()}).items())),
+            "schemas": dict(
+                sorted((components | ABOUT | OAUTH | {"Refusal": refusal_schema()}).items())
+            ),
             "responses": {name: _shared_refusal(status) for status, (name, _) in REFUSED.items()},
-            "examples": {
-                code: {"summary": kind.sentence, "value": refusal_example(kind)}
-                for code, kind in REFUSALS.items()
-            },
-            "headers": {
-                "RequestId": {"description": "Names the call in the log", "schema": TEXT},
-                "RetryAfter": {"description": "Seconds to wait", "schema": TEXT},
-            },
+            "examples": {code: {"value": refusal_example(kind)} for code, kind in REFUSALS.items()},
+            "headers": {"RetryAfter": {"description": "Seconds to wait", "schema": TEXT}},
             "securitySchemes": {
                 "owner_session": bearer | {"description": "token of POST /wallet/auth/session"},
                 "agent_key": {"type": "apiKey", "in": "header", "name": "X-Service-User-Key"},
@@ -233,8 +229,7 @@ def _unread() -> Schema:
 
 
 def _answer(meaning: str, schema: Schema, media: str = "application/json") -> Schema:
-    request_id = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
-    return {"description": meaning, "headers": request_id, "content": {media: {"schema": schema}}}
+    return {"description": meaning, "content": {media: {"schema": schema}}}
 
 
 def _refused(status: int, codes: Sequence[str]) -> Schema:
@@ -257,7 +252,7 @@ def _shared_refusal(status: int) -> Schema:
         if kind.status == status or code in REFUSED[status][1]
     }
     if status in (429, 503):
-        raw["headers"]["Retry-After"] = {"$ref": "#/components/headers/RetryAfter"}
+        raw["headers"] = {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
     return raw
 
 
@@ -327,16 +322,21 @@ ABOUT: Final[Schema] = {
 }
 """Components of the routes that are not operations."""
 
-_OAUTH_ERROR: Final = closed(
-    error=_noted("string", "a code of OAuth 2.1 (RFC 6749, 7009, 7591, 8707)"),
-    error_description=TEXT,
-)
+OAUTH: Final[Schema] = {
+    "OAuthError": closed(
+        error=_noted("string", "a code of OAuth 2.1 (RFC 6749, 7009, 7591, 8707)"),
+        error_description=TEXT,
+    ),
+}
+"""The components of OAuth's routes."""
+
 _RESOURCE: Final = closed(
     **dict.fromkeys(("resource", "resource_name", "resource_documentation"), TEXT),
     **dict.fromkeys(
         ("authorization_servers", "scopes_supported", "bearer_methods_supported"), _list(TEXT)
     ),
 )
+
 _ISSUER: Final = closed(
     issuer=TEXT,
     **{f"{n}_endpoint": TEXT for n in ("authorization", "token", "revocation", "registration")},
@@ -398,7 +398,7 @@ def _oauth() -> Schema:
         return {"required": True, "content": {_FORM: {"schema": schema}}}
 
     def answers(status: str, schema: Schema, *errors: str) -> Schema:
-        problems = {error: _answer("Refused", _OAUTH_ERROR) for error in errors}
+        problems = {error: _answer("Refused", _ref("OAuthError")) for error in errors}
         return {status: _answer("The answer", schema)} | problems | stored
 
     page = _answer("A page that goes on by itself, or says what is wrong", TEXT, "text/html")
