@@ -147,7 +147,7 @@ class PeerSessions:
             "address": (await asker_in(self._deps, scope)).address,
             "body": body.decode(),
         }
-        sealed = self._deps.sealing.seal(PURPOSE, json.dumps(letter).encode())
+        sealed = self._deps.sealing.seal(PURPOSE, json.dumps(letter, ensure_ascii=False).encode())
         now = self._deps.clock.now()
         await self._deps.store.write(lambda uow: uow.mcp.send(place, sealed, now))
 
@@ -166,7 +166,9 @@ class PeerSessions:
                 self._streams = {n: s for n, s in self._streams.items() if n in here}
                 try:
                     for name in await self._waiting():
-                        group.start_soon(self._deliver_waiting, name)
+                        # One that is slow to take its last message takes the next ones later.
+                        if (stream := self._streams.get(name)) and not stream.order.locked():
+                            group.start_soon(self._deliver_waiting, name)
                 except Unavailable as error:
                     log.warning("messages of other processes: the database: %s", error.why)
                 except Exception:
@@ -191,6 +193,10 @@ class PeerSessions:
                     await self._deliver(stream, sealed)
             except Unavailable as error:
                 log.warning("messages of other processes: the database: %s", error.why)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                log.debug("a stream ended under a message for it")
+            except Exception:
+                log.exception("a message of another process could not be delivered")
 
     async def _deliver(self, stream: OpenStream, sealed: str) -> None:
         """Hand a message to the transport as if it had come here. Its key is the one that opened

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import anyio
 import pytest
 from aiohttp import ClientResponse, ClientSession
+from mcp.server.sse import SseServerTransport
+from starlette.types import Scope
 
 from server.mcp_api import session_limits
 from server.mcp_api.session_limits import SlotLimits
@@ -188,6 +192,43 @@ async def test_what_waits_for_a_stream_is_sealed_and_bounded(
         assert not any("initialize" in row["body"] for row in rows)
         # The next one that comes to the process of the stream takes them along, before itself.
         assert (await a.post(path, ALICE, json=LIST, headers=JSON)).status == 202
+        assert '"id":1' in await next_data(stream)
+
+
+async def test_a_message_as_long_as_a_body_may_be_reaches_the_stream(pg_url: str) -> None:
+    async with two(pg_url) as (a, b), listening(a, ALICE) as (stream, path):
+        for message in (HELLO, READY):
+            assert (await b.post(path, ALICE, json=message, headers=JSON)).status == 202
+        await next_data(stream)
+        for text in ("x" * 100_000, '"' * 120_000, "\u00e9" * 120_000):
+            params = {"name": "who_am_i", "arguments": {}, "_meta": {"text": text}}
+            call = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+            sent = json.dumps(call, ensure_ascii=False).encode()
+            reply = await b.post(path, ALICE, data=sent, headers=JSON)
+            assert (reply.status, reply.text) == (202, "Accepted")
+            assert "u_alice" in await next_data(stream)
+
+
+async def test_a_stream_that_breaks_under_a_message_takes_no_other_along(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two(pg_url) as (a, b), AsyncExitStack() as stack:
+        _, first = await stack.enter_async_context(listening(a, ALICE))
+        stream, second = await stack.enter_async_context(listening(a, ALICE))
+        broken = re.sub(".*=", "", first).encode()
+        given = SseServerTransport.handle_post_message
+
+        async def going(self: SseServerTransport, scope: Scope, *rest: Any) -> None:
+            if broken in scope["query_string"]:
+                raise anyio.ClosedResourceError
+            await given(self, scope, *rest)
+
+        monkeypatch.setattr(SseServerTransport, "handle_post_message", going)
+        assert (await b.post(first, ALICE, json=HELLO, headers=JSON)).status == 202
+        with anyio.fail_after(STUCK_S):
+            while await a.store.read(lambda uow: uow.sql.rows("SELECT * FROM mcp_inbox")):
+                await anyio.sleep(0.05)
+        assert (await b.post(second, ALICE, json=HELLO, headers=JSON)).status == 202
         assert '"id":1' in await next_data(stream)
 
 

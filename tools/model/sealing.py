@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 LEAST_KEY_BYTES: Final = 32
 MOST_KEYS: Final = 8
-MOST_TOKEN_CHARS: Final = 64 * 1024
+# A body of 256 KiB as a JSON string, whose quotes take two bytes each, with a few headers, sealed.
+MOST_TOKEN_CHARS: Final = 768 * 1024
 _VERSION: Final = "s1."
 _DERIVED_FOR: Final = b"wallet sealing 1"
 _ID_BYTES, _NONCE_BYTES, _TAG_BYTES = 4, 12, 16
