@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from domain.agents.sent_calls import HostedKey, SentCall
 from storage.codec import Table
-from storage.sql import Repository
+from storage.sql import Repository, micros
 
 _CALLS: Final = Table("sent_calls", SentCall, key="agent_id, public_id, key")
 _KEYS: Final = Table("hosted_keys", HostedKey, key="agent_id")
@@ -29,6 +30,17 @@ class SentCallRepository(Repository):
         where = "chain_id = :chain AND sender = :sender AND nonce = :nonce"
         named = {"chain": chain_id, "sender": sender.lower(), "nonce": nonce}
         return _CALLS.first(self._sql, where, **named)
+
+    def of_action(
+        self, agent_id: str, public_id: str, action_hash: str, since: datetime
+    ) -> SentCall | None:
+        """A call of this very action, stored since a time, that landed or may land."""
+        where = (
+            "agent_id = :agent AND public_id = :mandate AND action_hash = :action "
+            "AND stored_at >= :since AND (outcome IS NULL OR outcome = 'landed')"
+        )
+        named = {"agent": agent_id, "mandate": public_id, "action": action_hash}
+        return _CALLS.first(self._sql, where, **named, since=micros(since))
 
     def add(self, call: SentCall) -> None:
         """Store a new call. Errors: `Duplicate` where its key or its nonce is taken."""

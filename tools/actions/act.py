@@ -37,7 +37,7 @@ from tools.actions.execute_call import (
     gather_execute,
 )
 from tools.actions.held_call import AskedBy, NextTold
-from tools.actions.sending import Followed, Follower, Sign, in_ms
+from tools.actions.sending import Followed, Follower, Sign, in_ms, refuse_taken_approval
 from tools.context.access import load_mandate, visible_mandate
 from tools.context.snapshot_loader import (
     GatheredFacts,
@@ -293,12 +293,13 @@ class _Acting:
         ctx = request_context(
             uow, self.deps, self.caller, now, request=request, facts=facts.execute
         )
+        mandate = visible_mandate(uow, self.caller, request.public_id)
+        refuse_taken_approval(uow, ctx, mandate, request)
         reply = execute_call(uow, ctx)
         if isinstance(reply, HandlerResult):
             return self._held(reply.body)
         if facts.problem is not None or facts.sending is None:
             raise facts.problem or Refused(refusal("not_configured", what="the chain"))
-        mandate = visible_mandate(uow, self.caller, request.public_id)
         sending, gas = facts.sending, reply.gas or EXECUTE_GAS
         missing = gas * sending.max_fee - sending.balance
         if missing > 0:
@@ -431,14 +432,21 @@ async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOu
     """Act with the key that the service holds for the agent."""
     mandate = await load_mandate(deps, caller, request.public_id)
     signer, agent_id = deps.agent_signer, caller.user_id or ""
+    named = agent_id, request.public_id, request.idempotency_key
     key = await deps.store.read(lambda uow: uow.hosted_keys.get(agent_id))
+    stored = await deps.store.read(lambda uow: uow.sent_calls.find(*named))
     address = (mandate.agent_address or "").lower()
-    if signer is None or key is None or key.ended_at or key.address.lower() != address:
-        what = f"a key that signs for the agent's address on chain {mandate.chain_id}"
-        raise Refused(refusal("not_configured", what=what, next=(LOCAL, EXECUTE)))
+    is_held = key is not None and not key.ended_at and key.address.lower() == address
+    what = f"a key that signs for the agent's address on chain {mandate.chain_id}"
+    no_key = Refused(refusal("not_configured", what=what, next=(LOCAL, EXECUTE)))
+    # What was signed while there was a key is followed without one.
+    if stored is None and (signer is None or not is_held):
+        raise no_key
 
     async def sign(mandate: Mandate, call: AgentCall) -> SignedTransaction:
-        """Signed by the signer, and read back. Errors: `signer_refused`."""
+        """Signed by the signer, and read back. Errors: `signer_refused`, `not_configured`."""
+        if signer is None or not is_held:
+            raise no_key
         if mandate.signed is None:
             raise Refused(refusal("signer_refused", why="the mandate is not signed"))
         targets = mandate.allowed_targets

@@ -105,7 +105,7 @@ async def gather(deps: Deps, caller: Caller, request: ReconcileIn) -> OutcomeEvi
     try:
         if (key := request.idempotency_key) is not None:
             act = await deps.store.read(lambda uow: _act_of(uow, mandate, key))
-            return OutcomeEvidence() if act is None else await _evidence_of_tx(chain, _tx_of(act))
+            return OutcomeEvidence() if act is None else await _evidence_of_act(chain, act)
         if request.action_hash is not None:
             return await _evidence_of_action(deps, chain, mandate, request.action_hash.lower())
         return await _evidence_of_tx(chain, (request.tx_hash or "").lower())
@@ -117,6 +117,17 @@ async def _evidence_of_tx(chain: Chain, tx_hash: str) -> OutcomeEvidence:
     receipt = await chain.receipt(tx_hash)
     waits = receipt is None and await chain.is_pending(tx_hash)
     return OutcomeEvidence(chain_read=True, receipt=receipt, waits=waits)
+
+
+async def _evidence_of_act(chain: Chain, act: SentCall) -> OutcomeEvidence:
+    """Evidence by each transaction that was signed for it: one of a lower fee may be mined too."""
+    waits = False
+    for sent in reversed(act.sent):
+        evidence = await _evidence_of_tx(chain, sent.tx_hash)
+        if evidence.receipt is not None:
+            return evidence
+        waits = waits or evidence.waits
+    return OutcomeEvidence(chain_read=True, waits=waits)
 
 
 async def _evidence_of_action(
@@ -171,7 +182,9 @@ def _outcome_by_act(
     """The outcome of its transaction. What is stored may be sent at any time: it is never called
     not seen, and no other act is safe in its place.
     """
-    result = _outcome_by_tx(uow, ctx, mandate, _tx_of(act))
+    receipt = ctx.facts.receipt
+    tx_hash = _tx_of(act) if receipt is None else receipt.tx_hash
+    result = _outcome_by_tx(uow, ctx, mandate, tx_hash)
     if result.outcome in ("landed", "reverted"):
         return result
     why = "The act is stored and its outcome is open: repeat it with the SAME key."

@@ -14,18 +14,21 @@ import anyio
 from domain.agents.key_rules import AgentCall
 from domain.agents.sent_calls import SentBytes, SentCall
 from domain.chain_facts import Receipt, SignedTransaction, Transaction
+from domain.ledger.events.event import Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
-from tools.actions.event_reports import EventIn, report_event
-from tools.actions.refusal_reports import RefusedIn, report_refusal
+from tools.actions.event_reports import ACTS, EventIn, report_event
+from tools.actions.execute_call import ExecuteCallIn
+from tools.actions.refusal_reports import RefusedIn, proves, report_refusal
 from tools.context.access import agent_mandate
 from tools.context.snapshot_loader import GatheredFacts
 from tools.dispatch.request_context import request_context
 from tools.dispatch.storage_allowance import written
-from tools.model.operation import Caller, Deps
+from tools.keeper.reservations import release_reverted
+from tools.model.operation import AnyContext, Caller, Deps
 
 POLL_MS: Final = 250
 STUCK: Final = timedelta(seconds=30)
@@ -162,8 +165,11 @@ class Follower:
         outcome: Literal["landed", "reverted"] = "landed" if receipt.ok else "reverted"
         if (kept.outcome, kept.tx_hash) == (outcome, receipt.tx_hash):
             return kept
-        report = self._landed if receipt.ok else self._reverted
-        kept = kept.ended(outcome, receipt.tx_hash, report(uow, mandate, kept, receipt, now))
+        if receipt.ok:
+            event_id = self._landed(uow, mandate, kept, receipt, now)
+        else:
+            event_id = self._reverted(uow, chain, mandate, receipt, now)
+        kept = kept.ended(outcome, receipt.tx_hash, event_id)
         uow.sent_calls.save(kept)
         return kept
 
@@ -177,6 +183,10 @@ class Follower:
         )
         if log is None:
             return None
+        rows = uow.ledger.by_tx(mandate.public_id, receipt.tx_hash)
+        mine = (e for e in rows if e.kind in ACTS and e.reported_by is Reporter.AGENT)
+        if (by_agent := next(mine, None)) is not None:
+            return by_agent.event_id
         spent, back = Usdc(log.args["spent"]), Usdc(log.args["returned"])
         kind: Literal["buy", "sell", "move"] = "move"
         if spent != back:
@@ -196,7 +206,7 @@ class Follower:
         return report_event(uow, ctx).body.event.event_id
 
     def _reverted(
-        self, uow: UnitOfWork, mandate: Mandate, call: SentCall, receipt: Receipt, now: datetime
+        self, uow: UnitOfWork, chain: Chain, mandate: Mandate, receipt: Receipt, now: datetime
     ) -> str | None:
         """Record the refused attempt with its proof, which ends the reservation."""
         error = "" if receipt.revert is None else receipt.revert.name
@@ -210,7 +220,36 @@ class Follower:
         )
         facts = GatheredFacts(receipt=receipt)
         ctx = request_context(uow, self.deps, self.caller, now, request=request, facts=facts)
-        return report_refusal(uow, ctx).body.event.event_id
+        try:
+            return report_refusal(uow, ctx).body.event.event_id
+        except Refused as refused:
+            if refused.code != "rate_limited":
+                raise
+        # As many as a day takes are recorded: it reverted all the same.
+        if proves(receipt, mandate):
+            release_reverted(uow, chain, mandate, receipt)
+        return None
+
+
+def refuse_taken_approval(
+    uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, request: ExecuteCallIn
+) -> None:
+    """Refuse an action whose approval a call that was signed here has taken: it is good for one,
+    and stays open until the chain reader has seen that one. Errors: `conflict`.
+    """
+    if mandate.vault_address is None:
+        return
+    chain, target = ctx.chains.get(mandate.chain_id), ctx.chains.address(request.target)
+    amount, agent_id = request.approve_amount, mandate.agent_id or ""
+    key = chain.action_hash(mandate.vault_address, target, request.data, amount)
+    for item in uow.approvals.of_action(mandate.public_id, key):
+        if item.status_at(ctx.now) != "approved" or item.decided_at is None:
+            continue
+        taken = uow.sent_calls.of_action(agent_id, mandate.public_id, key, item.decided_at)
+        if taken is not None:
+            why = f"Transaction {taken.newest.tx_hash} took the owner's approval of this action; "
+            why += "the owner can be asked again once the chain's row of it is in."
+            raise Refused(refusal("conflict", why=why, retry_safe=True))
 
 
 def in_ms(span_ms: int) -> int:

@@ -91,11 +91,18 @@ async def make_key(deps: Deps, caller: Caller, request: AgentIn) -> str:
     if signer is None:
         what = "the holding of agents' keys (WALLET_HOSTED_AGENTS, WALLET_SIGNER_SOCKET)"
         raise Refused(refusal("not_configured", what=what))
-    await deps.store.read(lambda uow: _free_agent(uow, deps, caller, request.agent_id))
+    agent_id = request.agent_id
+    await deps.store.read(lambda uow: _free_agent(uow, deps, caller, agent_id))
+    kept = await deps.store.read(lambda uow: uow.hosted_keys.get(agent_id))
     try:
-        return await signer.agent_address(request.agent_id)
+        address = await signer.agent_address(agent_id)
+        if kept is not None and kept.ended_at is not None and kept.address == address:
+            # The signer was away when this key was ended.
+            await signer.agent_key_end(agent_id)
+            address = await signer.agent_address(agent_id)
     except SigningRefused as refused:
         raise Refused(refusal("signer_refused", why=str(refused))) from None
+    return address
 
 
 def host(uow: UnitOfWork, ctx: RequestContext[AgentIn, str]) -> HostedKeyOut:
