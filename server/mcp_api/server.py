@@ -212,10 +212,18 @@ class Tools:
         return await self._reply(await self.reading(), ctx, {"public_id": public_id})
 
     async def caller_of(self, request: Request | None, anew: bool) -> Caller:
-        """The caller of a request; `anew`: as its key is good now. Errors: as for a tool."""
-        if request is not None and anew:
+        """The caller of a request; `anew`: as its key is good now, or its grant, whose tokens
+        change while an app listens. Errors: as for a tool.
+        """
+        asker = await self._asker(request)
+        if request is None or not anew:
+            return asker.require_caller()
+        if asker.caller.access is None:
             return await identify(self.deps, request.headers, on_mcp=True)
-        return (await self._asker(request)).require_caller()
+        grant_id, now = asker.caller.access.grant_id, self.deps.clock.now()
+        if not await self.deps.store.read(lambda uow: uow.grants.lasts(grant_id, now)):
+            raise Refused(refusal("unauthenticated", needs="a grant that lasts"))
+        return asker.caller
 
     async def watch(self) -> bool:
         """Look at the switch, so that listeners hear of a change that no request has seen."""

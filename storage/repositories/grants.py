@@ -88,6 +88,11 @@ class GrantRepository(Repository):
         where = "grant_id IN (SELECT grant_id FROM oauth_tokens WHERE token_hash = :hash)"
         return _GRANTS.first(self._sql, where + self._sql.locks, hash=token_hash)
 
+    def lasts(self, grant_id: str, now: datetime) -> bool:
+        """True while a token of a grant can be good."""
+        grant = _GRANTS.first(self._sql, "grant_id = :id", id=grant_id)
+        return grant is not None and grant.lasts(now)
+
     def holder(self, token_hash: str, now: datetime) -> tuple[Agent, AccessToken] | None:
         """The agent behind a good access token, and the token."""
         row = first(self._sql, HOLDER, hash=token_hash, now=micros(now))

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 import orjson
 import pytest
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.subscriptions import ResourceUpdated
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 
 from domain.agents.grants import SCOPES
@@ -31,6 +33,7 @@ from tests.surfaces.apps import (
     parameters,
 )
 from tests.surfaces.small import ACCEPT, HELLO, READY, modern
+from tests.waiting import STUCK_S
 from tests.world import World
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Caller, GrantedAccess
@@ -399,6 +402,30 @@ async def test_the_last_key_of_an_agent_takes_its_apps_along(c: Connecting) -> N
     assert extra in keys
     assert (await called(c, tokens["access_token"], "agents_me")).status == 401
     assert [g["ended_by"] for g in await c.grants()] == ["key"]
+
+
+async def test_an_app_that_listens_hears_as_long_as_its_grant_lasts(c: Connecting) -> None:
+    m, tokens = c.mandate, await c.tokens()
+    uri, told = f"wallet://mandates/{m.id}", {"kind": "note", "payload": {"text": "hello"}}
+    async with (
+        httpx2.AsyncClient(headers=bearer(tokens["access_token"]), timeout=STUCK_S) as http,
+        Client(streamable_http_client(c.base + PATH, http_client=http), mode="auto") as client,
+        client.listen(resource_subscriptions=[uri]) as stream,
+    ):
+        assert stream.honored.resource_subscriptions == [uri]
+        # Its token has had its hour; the app has another one, and its stream goes on.
+        c.world.clock.forward(minutes=61)
+        assert (await c.refreshed(tokens["refresh_token"])).status == 200
+        assert (await m.as_agent("mandate_report_event", **told)).status == 201
+        with anyio.fail_after(10):
+            assert await anext(stream) == ResourceUpdated(uri)
+        (grant,) = await c.grants()
+        agent_id, grant_id = m.agent.user_id, grant["grant_id"]
+        await c.world.ok("owner_agent_grant_end", m.owner, agent_id=agent_id, grant_id=grant_id)
+        assert (await m.as_agent("mandate_report_event", **told)).status == 201
+        with anyio.move_on_after(2.5) as silence:
+            await anext(stream)
+        assert silence.cancelled_caught
 
 
 async def test_what_happens_to_a_grant_stands_in_the_agents_activity(c: Connecting) -> None:
