@@ -42,15 +42,21 @@ def refusal_response(
 
 
 def tool_response(
-    request_id: int | str, body: Mapping[str, object], status: int, *, is_error: bool = False
+    request_id: int | str,
+    body: Mapping[str, object],
+    status: int,
+    *,
+    is_error: bool = False,
+    is_repeat: bool = False,
 ) -> Answer:
     """A tool's result: the same JSON in both of its contents."""
+    meta = {"wallet/http_status": status} | ({"wallet/replayed": True} if is_repeat else {})
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
     result = {
         "content": [{"type": "text", "text": text}],
         "structuredContent": dict(body),
         "isError": is_error,
         "resultType": "complete",
-        "_meta": {"wallet/http_status": status},
+        "_meta": meta,
     }
     return Answer(jsonrpc="2.0", id=request_id, result=result)

@@ -25,7 +25,9 @@ from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from http_shim.identity import KEY_HEADER
 from server.mcp_api.proxy_client import SAME_KEY
-from tools.actions.act import ActionIn, TransactionTold
+from server.system import SystemClock
+from tools.actions.act import REPLAYED, ActionIn, TransactionTold
+from tools.actions.sending import STUCK
 
 ACT: Final = "mandate_act"
 TRIES: Final = 3
@@ -48,6 +50,7 @@ class Answered:
 
     status: int
     body: Mapping[str, object]
+    is_repeat: bool = False
 
     @property
     def is_conflict(self) -> bool:
@@ -62,7 +65,7 @@ class LocalSigner:
 
     def __init__(self, key_file: Path, mcp_url: str, agent_key: str | None, wait_s: int):
         """Errors: UnsafeKeyFile."""
-        self._key = _read_key(key_file)
+        self._key, self._clock = _read_key(key_file), SystemClock()
         self.address = transactions.address_of(self._key)
         self._folder = key_file.with_name(f"{key_file.name}.sent")
         self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -102,16 +105,18 @@ class LocalSigner:
     async def _acted(self, path: str, body: Mapping[str, object], kept: Path) -> Answered:
         if kept.exists():
             signed = str(json.loads(kept.read_text())["signed"])
+            if self._clock.now().timestamp() - kept.stat().st_mtime >= STUCK.total_seconds():
+                signed = await self._with_higher_fee(path, body, kept, signed)
             answer = await self._post(f"{path}/act/send", {**body, "signed": signed})
             if not answer.is_conflict or not await self._is_unseen(path, signed):
                 return answer
         for _ in range(TRIES):
-            prepared = await self._post(f"{path}/act/prepare", body)
+            prepared = await self._prepared(path, body)
             if prepared.status != 200:
                 return prepared
             known = prepared.body.get("answer")
             if isinstance(known, dict):
-                return Answered(200, known)
+                return Answered(200, known, prepared.is_repeat)
             transaction = _transaction(prepared.body.get("to_sign"))
             await self._check(path, body, str(prepared.body.get("sender")), transaction)
             signed = transactions.sign(self._key, transaction).raw
@@ -120,6 +125,25 @@ class LocalSigner:
             if not reply.is_conflict or not await self._is_unseen(path, signed):
                 return reply
         return reply
+
+    async def _with_higher_fee(
+        self, path: str, body: Mapping[str, object], kept: Path, signed: str
+    ) -> str:
+        """The bytes of the same call with a higher fee, where the service asks for those."""
+        before, prepared = transactions.read_signed(signed), await self._prepared(path, body)
+        raw = prepared.body.get("to_sign")
+        if before is None or not isinstance(raw, dict):
+            return signed
+        transaction = _transaction(raw)
+        if not transaction.is_fee_bump_of(before.transaction):
+            return signed
+        await self._check(path, body, str(prepared.body.get("sender")), transaction)
+        newer = transactions.sign(self._key, transaction).raw
+        _write(kept, {"signed": newer})
+        return newer
+
+    async def _prepared(self, path: str, body: Mapping[str, object]) -> Answered:
+        return await self._post(f"{path}/act/prepare", body)
 
     async def _is_unseen(self, path: str, signed: str) -> bool:
         """True where the chain knows no such transaction, so that another may take its place."""
@@ -167,7 +191,8 @@ class LocalSigner:
 
     async def _post(self, path: str, body: Mapping[str, object]) -> Answered:
         response = await self._http.post(self._base + path, json=dict(body))
-        return Answered(response.status_code, _object(response))
+        is_repeat = all(response.headers.get(n) == v for n, v in REPLAYED.items())
+        return Answered(response.status_code, _object(response), is_repeat)
 
     async def _get(self, path: str) -> Answered:
         response = await self._http.get(self._base + path)

@@ -133,7 +133,9 @@ async def relay(
             answer = await signer.act(arguments)
             is_error = answer.status >= 400
             body = {"refusal": dict(answer.body)} if is_error else answer.body
-            response = tool_response(request, body, answer.status, is_error=is_error)
+            response = tool_response(
+                request, body, answer.status, is_error=is_error, is_repeat=answer.is_repeat
+            )
             await to_host.send(SessionMessage(response))
 
         group.start_soon(back)

@@ -15,11 +15,13 @@ from eth_account import Account
 from mcp import Client, StdioServerParameters
 
 from chain.contracts import transactions
+from domain.chain_facts import SignedTransaction
 from server.mcp_api import local_signer
 from server.mcp_api.local_signer import LocalSigner, UnsafeKeyFile
 from tests.surfaces.conftest import running
 from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
+from tools.actions import act
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ENTER = {"kind": "enter", "market": "test-market", "amount_usdc": "40"}
@@ -75,6 +77,9 @@ async def test_an_official_client_acts_with_the_key_of_the_file(local: Local) ->
                 assert "mandate_act" in {t.name for t in (await client.list_tools()).tools}
                 told: Any = (await client.call_tool("mandate_act", asked)).structured_content
                 assert (told["outcome"], told["event"]["kind"]) == ("landed", "buy"), told
+                again = await client.call_tool("mandate_act", asked)
+                assert again.structured_content == told
+                assert (again.meta or {})["wallet/replayed"] is True
                 refused = await client.call_tool(
                     "mandate_act", asked | {"action": ENTER | {"amount_usdc": "101"}}
                 )
@@ -102,6 +107,27 @@ async def test_a_lost_answer_is_asked_with_the_same_bytes(
         told = await local.act("in-1")
         assert (told["error"], told["retry_safe"]) == ("outcome_unknown", True)
     assert (await local.act("in-1"))["outcome"] == "landed"
+    assert await local.sent() == 1
+
+
+async def test_what_waits_for_long_is_signed_again_with_a_higher_fee_alone(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain, given = local.m.world.chains.get(CHAIN_ID), list[SignedTransaction]()
+
+    async def swallowed(signed: SignedTransaction) -> None:
+        given.append(signed)
+
+    with monkeypatch.context() as deaf:
+        deaf.setattr(act, "WAIT_MS", 300)
+        deaf.setattr(chain, "broadcast", swallowed)
+        assert (await local.act("in-1"))["outcome"] == "pending"
+        local.m.world.clock.forward(seconds=31)
+        for file in local.file.with_name("agent.key.sent").glob("*.json"):
+            os.utime(file, (0, 0))
+        assert (await local.act("in-1"))["outcome"] == "pending"
+    assert given[-1].transaction.is_fee_bump_of(given[0].transaction)
+    assert (await local.act("in-1"))["tx_hash"] == given[-1].tx_hash
     assert await local.sent() == 1
 
 

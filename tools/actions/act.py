@@ -486,7 +486,7 @@ async def prepare(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[A
             tip=str(sent.tip),
         )
         return HandlerResult(ActPreparedOut(to_sign=to_sign, sender=unsigned.sender), 200)
-    return HandlerResult(ActPreparedOut(answer=reply.body), 200)
+    return HandlerResult(ActPreparedOut(answer=reply.body), 200, headers=reply.headers)
 
 
 async def send(deps: Deps, caller: Caller, request: ActSendIn) -> HandlerResult[ActOut]:
