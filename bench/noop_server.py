@@ -137,7 +137,10 @@ async def main(kind: str, transport: str) -> None:
         async with staged(Path(folder)) as stage:
             catalogue = (NOOP, *OPERATIONS) if kind == "whole" else (NOOP,)
             ours, _ = build_server(
-                stage.deps, catalogue, stdio_key=KEY if kind == "whole" else None
+                stage.deps,
+                catalogue,
+                stdio_key=KEY if kind == "whole" else None,
+                toolsets="all",
             )
             if transport == "stdio":
                 await over_stdio(ours)
