@@ -82,10 +82,14 @@ def refresh_until(grant: Grant, now: datetime) -> datetime:
     return min(now + REFRESH_FOR, grant.created_at + LONGEST)
 
 
-def is_loopback(uri: str) -> bool:
-    """True for an address of the user's own machine, which any program there can listen on."""
+def is_on_this_machine(uri: str) -> bool:
+    """True for an address of the user's own machine, which any program there can listen on, or
+    whose scheme it can take.
+    """
     parts = _split(uri)
-    return parts is not None and parts.hostname in LOOPBACK
+    return parts is not None and (
+        parts.hostname in LOOPBACK or parts.scheme not in ("http", "https")
+    )
 
 
 def redirect_host(uri: str) -> str:

@@ -555,6 +555,9 @@ async def test_a_registration_is_nothing_but_its_own_text(c: Connecting) -> None
     client_id = told.body["client_id"]
     assert client_id.startswith("dc_")
     over = {"client_id": client_id, "redirect_uri": "cursor://anysphere.cursor-mcp/oauth/callback"}
+    # Any program can take a scheme of this machine, as it can a port.
+    page = await (await c.browser()).get(await c.link(**over))
+    assert "any program here can take it" in page.said
     tokens = await c.tokens(**over)
     assert (await called(c, tokens["access_token"], "agents_me")).status == 200
     (grant,) = await c.grants()

@@ -19,7 +19,7 @@ from domain.agents.grants import (
     Grant,
     Scope,
     Scopes,
-    is_loopback,
+    is_on_this_machine,
     redirect_host,
 )
 from domain.next_steps import NextStep
@@ -187,7 +187,7 @@ def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
         client_host=ask.client_host,
         client_name=ask.client_name,
         redirect_host=redirect_host(ask.redirect_uri),
-        on_this_machine=is_loopback(ask.redirect_uri),
+        on_this_machine=is_on_this_machine(ask.redirect_uri),
         scopes=list(ask.scopes),
         resource=ask.resource,
     )
