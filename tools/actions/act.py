@@ -37,7 +37,7 @@ from tools.actions.execute_call import (
     gather_execute,
 )
 from tools.actions.held_call import AskedBy, NextTold
-from tools.actions.sending import Followed, Follower, Sign, in_ms, refuse_taken_approval
+from tools.actions.sending import Followed, Follower, Sign, behind, in_ms, refuse_taken_approval
 from tools.context.access import load_mandate, visible_mandate
 from tools.context.snapshot_loader import (
     GatheredFacts,
@@ -231,7 +231,7 @@ class _Acting:
             if first is not None:
                 if await self._follower().push(first):
                     return None
-                raise Refused(refusal("tx_pending", tx_hash=first.newest.tx_hash))
+                raise behind(first, caller)
         now = deps.clock.now()
         made = await written(deps, caller, lambda uow: self._checked(uow, now, request, facts))
         if isinstance(made, HandlerResult):

@@ -17,6 +17,7 @@ from domain.chain_facts import Receipt, SignedTransaction, Transaction
 from domain.ledger.events.event import Reporter
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.next_steps import AGENT, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
@@ -39,6 +40,14 @@ Sign = Callable[[Mandate, AgentCall], Awaitable[SignedTransaction]]
 
 Seen = Literal["landed", "reverted", "pending", "unknown"]
 UNASKED: Final = "The chain could not be asked; repeat the call with the same idempotency_key."
+REPEAT_FIRST: Final = NextStep(
+    "Repeat the act of detail.public_id whose idempotency_key is in detail: after 30 seconds it is "
+    "sent with a higher fee",
+    "mandate_act",
+    "POST /wallet/mandates/{public_id}/act",
+    AGENT,
+    needs_rest=True,
+)
 TAKEN: Final = "Another transaction of this address took its nonce."
 WAITS: Final = "It is sent, and no block holds it yet; repeat it with the same idempotency_key."
 
@@ -250,6 +259,15 @@ def refuse_taken_approval(
             why = f"Transaction {taken.newest.tx_hash} took the owner's approval of this action; "
             why += "the owner can be asked again once the chain's row of it is in."
             raise Refused(refusal("conflict", why=why, retry_safe=True))
+
+
+def behind(first: SentCall, caller: Caller) -> Refused:
+    """The refusal of an act while another waits; the agent's own is named, to be repeated."""
+    detail = {"public_id": first.public_id, "idempotency_key": first.key}
+    mine, tx_hash = first.agent_id == caller.user_id, first.newest.tx_hash
+    if not mine:
+        return Refused(refusal("tx_pending", tx_hash=tx_hash))
+    return Refused(refusal("tx_pending", tx_hash=tx_hash, detail=detail, next=(REPEAT_FIRST,)))
 
 
 def in_ms(span_ms: int) -> int:

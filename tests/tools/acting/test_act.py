@@ -125,6 +125,7 @@ async def test_the_next_act_sends_first_what_holds_its_nonce(
         assert (waits.status, waits.body["outcome"]) == (202, "pending")
         behind = await enter(m, "in-2", "41")
         assert (behind.status, behind.body["error"]) == (409, "tx_pending")
+        assert behind.body["detail"] == {"public_id": m.id, "idempotency_key": "in-1"}
     assert (await enter(m, "in-2", "41")).body["outcome"] == "landed"
     assert (await enter(m, "in-1", "40")).body["outcome"] == "landed"
     assert await sent_by(m) == 2
