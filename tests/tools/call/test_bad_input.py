@@ -106,7 +106,14 @@ async def test_another_owners_mandate_is_as_if_it_were_not_there(world: World) -
     assert await counts(world.store) == before
 
 
+ACT: dict[str, Any] = {
+    "action": {"kind": "call", "target": "0x" + "11" * 20, "data": "0x12345678"},
+    "idempotency_key": "act-1",
+}
 SAMPLES: dict[str, dict[str, Any]] = {
+    "mandate_act": ACT,
+    "mandate_act_prepare": ACT,
+    "mandate_act_send": ACT | {"signed": "0x" + "02" * 100},
     "owner_mandate_correct": {"budget_usdc": "100"},
     "owner_mandate_assign": {"agent_id": "u_x"},
     "owner_sign": {"signature": "0x" + "00" * 65},
