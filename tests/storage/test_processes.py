@@ -42,7 +42,7 @@ async def test_two_processes_make_one_chain(database_url: str) -> None:
     try:
         report = await verify(store)
         assert report.as_json() | {"checkpoints": 0} == {
-            "ok": True, "ledgers": 1, "rows": 3 * ROWS, "checkpoints": 0, "balances": 0, "findings": [],
+            "ok": True, "ledgers": 1, "rows": 3 * ROWS, "checkpoints": 0, "balances": 0, "anchors": 0, "findings": [],
             "paper_books": 0, "paper_entries": 0,
         }  # fmt: skip
         rows = await store.read(lambda uow: m.rows_of(uow, "m_1"))
