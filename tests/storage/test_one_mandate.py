@@ -34,7 +34,7 @@ OF_A_MANDATE = frozenset(
 # (a credential, a claim, a vault's address).
 BESIDE = frozenset(
     {
-        "agents", "agent_keys", "house_keys", "sessions", "users", "switches", "idempotency", "policies", "chain_staging",
+        "agents", "agent_keys", "house_keys", "oauth_tokens", "sessions", "users", "switches", "idempotency", "policies", "chain_staging",
     }
 )  # fmt: skip
 ENTRY = re.compile(r"^\d{4}-\d\d-\d\d [^\[]*\[\d+\] ", re.MULTILINE)
