@@ -43,6 +43,7 @@ NOWHERE: Final[Values] = {
     "order": ["o_" + A],
     "book": ["b_" + A],
     "hook": ["wh_" + A],
+    "ask": ["s1." + A],
 }
 """What a part of an address may be where there is nothing of the kind."""
 QUERIES: Final[dict[str, tuple[str, ...]]] = {

@@ -20,7 +20,7 @@ BESIDES_MANDATES = ("draft", "working")
 
 
 def test_every_page_names_what_its_address_needs() -> None:
-    assert {name for page in PAGES for name in parts(page)} - set(NOWHERE) <= {"key"}
+    assert {name for page in PAGES for name in parts(page)} - set(NOWHERE) <= {"key", "grant"}
     assert not {n for page in opened() for n in parts(page)} - set(NOWHERE)
 
 
