@@ -49,11 +49,13 @@ abuse: setup
 bench-peers: setup
 	$(BIN)/python -m bench.peers.measure
 
-# The long forms of what make test does shortly: more examples of each property, more seeds, five times the record.
+# The long forms of what make test does shortly: more examples of each property, more seeds, five times the record, and
+# five hundred calls of each client through a balancer.
 deep: setup
 	EXAMPLES=deep $(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign" tests/domain tests/venue tests/chain tests/tools/call
 	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance tests/stateful
 	LARGE_ROWS=300000 $(BIN)/pytest -q -n 0 tests/tools/test_large.py
+	BALANCER_CALLS=500 $(BIN)/pytest -q -n 2 tests/server/test_balancer.py
 
 # The tests that end by themselves on a machine that stands still for STALL_S seconds now and then; STALL_SEED says where.
 stalls: setup
