@@ -24,12 +24,13 @@ from domain.ports import Chain
 from domain.reads.event_rows import ledger_row
 from domain.reads.row_models import LedgerRow
 from domain.refusals import Refused, SigningRefused, invalid, refusal
-from domain.rules.action_checks import ACTION_CODES, RemainingNow, remaining
+from domain.rules.action_checks import RemainingNow, remaining
 from domain.times import Timestamp
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
 from tools.actions.execute_call import (
     EXECUTE_GAS,
+    EXECUTE_REFUSALS,
     ExecuteCallIn,
     ExecuteFacts,
     ExecuteOut,
@@ -523,18 +524,7 @@ EXECUTE: Final = NextStep(
     AGENT,
 )
 OWN_REFUSALS: Final = (
-    "not_found",
-    "invalid_number",
-    "invalid_address",
-    *ACTION_CODES,
-    "would_revert",
-    "owner_declined",
-    "approval_expired",
-    "conflict",
-    "chain_unavailable",
-    "rate_limited",
-    "wrong_status",
-    "not_configured",
+    *EXECUTE_REFUSALS,
     "no_recipe",
     "gas_needed",
     "tx_pending",

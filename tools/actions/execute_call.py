@@ -353,6 +353,22 @@ def _request_approval(
     return item
 
 
+EXECUTE_REFUSALS: Final = (
+    "not_found",
+    "invalid_number",
+    "invalid_address",
+    *ACTION_CODES,
+    "would_revert",
+    "owner_declined",
+    "approval_expired",
+    "conflict",
+    "chain_unavailable",
+    "rate_limited",
+    "wrong_status",
+    "not_configured",
+)
+
+
 OPERATIONS: Final = (
     Operation(
         name="mandate_execute_call",
@@ -378,19 +394,6 @@ OPERATIONS: Final = (
             200: "Calldata, or with dry_run the checks",
             202: "Held for the owner: pending_approval, no calldata",
         },
-        refusals=(
-            "not_found",
-            "invalid_number",
-            "invalid_address",
-            *ACTION_CODES,
-            "would_revert",
-            "owner_declined",
-            "approval_expired",
-            "conflict",
-            "chain_unavailable",
-            "rate_limited",
-            "wrong_status",
-            "not_configured",
-        ),
+        refusals=EXECUTE_REFUSALS,
     ),
 )
