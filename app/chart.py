@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from app.replies import Record
 from app.words import money
+from app.words.text import _, keeps_by_language
 from domain.money import MICROS
 
 LEFT, RIGHT, TOP, BARS, FOOT = 460, 120, 140, 460, 240
@@ -62,7 +62,7 @@ def tenths(value: int) -> str:
     return f"{lead}{whole}.{rest}" if rest else f"{lead}{whole}"
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def drawings(points: tuple[Point, ...], day_cap: str) -> tuple[Record, ...]:
     """The chart in both sizes; at least two points."""
     return tuple(_drawn(points, money.micros_of(day_cap), *size) for size in SIZES)
@@ -127,7 +127,10 @@ def _stairs(across: Sequence[int], heights: Sequence[int]) -> str:
 def _flows(points: Sequence[Point], across: Sequence[int], y: int) -> Iterator[Record]:
     """A triangle for each deposit and withdrawal."""
     for x, p in zip(across, points, strict=True):
-        for amount, up, name in ((p.deposits, 1, "Deposit"), (p.withdrawals, -1, "Withdrawal")):
+        for amount, up, name in (
+            (p.deposits, 1, _("Deposit")),
+            (p.withdrawals, -1, _("Withdrawal")),
+        ):
             if amount:
                 left, right = tenths(x - 50), tenths(x + 50)
                 side, tip = tenths(y + 45 * up), tenths(y - 45 * up)

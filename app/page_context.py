@@ -13,8 +13,10 @@ from multidict import MultiDict
 
 from app import headers, session_guard
 from app.assets import BUILD
+from app.language import language_of
 from app.replies import Json, Record, freeze, thaw
 from app.templates import render
+from app.words.text import LANGUAGES
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Deps, Operation
 
@@ -60,8 +62,14 @@ class PageFrame:
     chain_id: int
     chain_name: str
     theme: str
+    language: str
     demo: bool
     form_key: str = field(repr=False)
+
+    @property
+    def other_languages(self) -> list[tuple[str, str]]:
+        """The languages beside the page's own: code and name."""
+        return [(code, name) for code, name in LANGUAGES.items() if code != self.language]
 
     @property
     def section(self) -> str:
@@ -152,6 +160,7 @@ class PageRequest:
             chain_id=chain_id,
             chain_name=self.chain_name(chain_id),
             theme=theme if theme in ("light", "dark") else "",
+            language=language_of(self.request),
             demo=self.demo,
             form_key=self.deps.ids.short("f_"),
         )
@@ -179,7 +188,7 @@ class PageRequest:
         response_headers = {**headers.asking(asks), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=response_headers)
-        body = render(template, page=shell, view=view)
+        body = render(template, shell.language, page=shell, view=view)
         return web.Response(
             text=body, content_type="text/html", status=status, headers=response_headers
         )

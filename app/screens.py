@@ -15,6 +15,7 @@ from multidict import MultiDict
 
 from app import assets, session_guard
 from app.components import refusal as refusals
+from app.language import language_of
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import (
     acting,
@@ -37,6 +38,7 @@ from app.pages import (
     venue_account,
 )
 from app.replies import Record
+from app.words.text import use_language
 from domain.refusals import Refused, refusal
 from tools.context.snapshot_loader import PageVaultCache, one_read_per_vault
 from tools.dispatch.run import refusal_of, refused_reply
@@ -116,6 +118,7 @@ async def _answer(
     page: PageRoute,
     request: web.Request,
 ) -> web.Response:
+    use_language(language_of(request))
     visit = PageRequest(
         request=request,
         deps=deps,

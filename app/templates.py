@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from gettext import NullTranslations
+from functools import cache, partial
 from typing import Final
 
 import jinja2
@@ -15,7 +14,7 @@ from app.fragments import FragmentCache
 from app.replies import Record
 from app.translated import TranslatedEnvironment
 from app.words import addresses, clauses, money, policy, status, times, untrusted_text
-from app.words.text import word
+from app.words.text import ENGLISH, catalogue, word
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
 
@@ -30,46 +29,55 @@ class _Templates(TranslatedEnvironment):
         return obj[attribute]
 
 
-# English only so far: every text passes here, so that a catalogue of texts can take its place.
-ENV: Final = _Templates(
-    NullTranslations(),
-    {"asset": assets.url},
-    loader=_LOADER,
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    auto_reload=False,
-)
-ENV.policies["ext.i18n.trimmed"] = True
-# No template uses Jinja's own globals, and every import of a macro compares all of them.
-ENV.globals = {n: ENV.globals[n] for n in ("_", "gettext", "ngettext")}
-ENV.globals["fragment"] = FragmentCache()
-ENV.filters.update(
-    usdc=money.exact,
-    est=money.est,
-    worst=money.worst,
-    gain=money.gain,
-    integer=money.count,
-    percent=money.percent,
-    day=times.day,
-    moment=times.moment,
-    clock=times.clock,
-    addr=addresses.full_address,
-    short=addresses.short,
-    quoted=untrusted_text.quote_untrusted,
-    agent_label=untrusted_text.agent_label,
-    plain=untrusted_text.plain,
-    policy_field=partial(word, table=policy.FIELDS),
-    policy_side=policy.side,
-    hall_status=partial(word, table=status.IN_HALL),
-    rank_need=partial(word, table=status.NEEDS),
-    mandate_pill=status.pill,
-    allowed_calls=clauses.allowed_calls,
-    inactive=clauses.inactive,
-)
+_FILTERS: Final = {
+    "usdc": money.exact,
+    "est": money.est,
+    "worst": money.worst,
+    "gain": money.gain,
+    "integer": money.count,
+    "percent": money.percent,
+    "day": times.day,
+    "moment": times.moment,
+    "clock": times.clock,
+    "addr": addresses.full_address,
+    "short": addresses.short,
+    "quoted": untrusted_text.quote_untrusted,
+    "agent_label": untrusted_text.agent_label,
+    "plain": untrusted_text.plain,
+    "policy_field": partial(word, table=policy.FIELDS),
+    "policy_side": policy.side,
+    "hall_status": partial(word, table=status.IN_HALL),
+    "rank_need": partial(word, table=status.NEEDS),
+    "mandate_pill": status.pill,
+    "allowed_calls": clauses.allowed_calls,
+    "inactive": clauses.inactive,
+}
 
 
-def render(name: str, **context: object) -> str:
+@cache
+def environment(language: str) -> TranslatedEnvironment:
+    """The templates in one language. Errors: FileNotFoundError for one without a catalogue."""
+    env = _Templates(
+        catalogue(language),
+        {"asset": assets.url},
+        loader=_LOADER,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    env.policies["ext.i18n.trimmed"] = True
+    # No template uses Jinja's own globals, and every import of a macro compares all of them.
+    env.globals = {n: env.globals[n] for n in ("_", "gettext", "ngettext")}
+    env.globals["fragment"] = FragmentCache()
+    env.filters.update(_FILTERS)
+    return env
+
+
+ENV: Final = environment(ENGLISH)
+
+
+def render(name: str, language: str = ENGLISH, **context: object) -> str:
     """Fill a template. Errors: UndefinedError for a name that the view does not have."""
-    return ENV.get_template(name).render(**context)
+    return environment(language).get_template(name).render(**context)

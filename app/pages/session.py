@@ -9,10 +9,13 @@ from aiohttp import web
 
 from app import page_context, session_guard
 from app.components import refusal
+from app.language import came_from, keep_language
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import mandates
 from app.replies import Record
 from app.words import money
+from app.words.text import LANGUAGES
+from domain.refusals import invalid
 from tools.dispatch.run import door_is_open
 from tools.model.operation import ANONYMOUS
 
@@ -51,6 +54,16 @@ async def home(visit: PageRequest) -> web.Response:
     if visit.caller is not ANONYMOUS:
         return await mandates.show_mandates(visit)
     return visit.show("front.html", await visit.run("hall_proof"))
+
+
+async def choose_language(visit: PageRequest) -> web.Response:
+    """Keep the language that the reader chose, and show the page again."""
+    chosen = visit.field("language") or ""
+    if chosen not in LANGUAGES:
+        raise invalid("language", f"one of {', '.join(LANGUAGES)}")
+    response = visit.go(session_guard.next_of(came_from(visit.request)))
+    keep_language(response, chosen)
+    return response
 
 
 async def front_text(visit: PageRequest) -> web.Response:
@@ -127,4 +140,5 @@ PAGES: Final = (
     PageRoute("GET", "/app/sign-in", show_sign_in, owner=False),
     PageRoute("POST", "/app/session", open_session, owner=False, token=False),
     PageRoute("POST", "/app/sign-out", sign_out, owner=False),
+    PageRoute("POST", "/app/language", choose_language, owner=False),
 )

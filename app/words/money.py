@@ -10,13 +10,12 @@ from typing import Final
 
 from markupsafe import Markup
 
+from app.words.text import _, keeps_by_language
 from domain.money import MICROS, Usdc
 
 CENT: Final = 10_000  # micro-USDC
 KEPT: Final = 4_096  # amounts that were shown, since the same ones are shown again
-UNKNOWN: Final = Markup(
-    '<span class="unknown" title="This is not measured yet">not known yet</span>'
-)
+_UNKNOWN: Final = Markup('<span class="unknown" title="%s">%s</span>')
 _SHOWN: Final = Markup('<data class="usdc" value="%s" title="%s">%s</data>')
 
 
@@ -32,7 +31,7 @@ def _display(
     value: str | None, rounded: Callable[[int], int] = int, *, sign: bool = False
 ) -> Markup:
     if value is None:
-        return UNKNOWN
+        return _UNKNOWN % (_("This is not measured yet"), _("not known yet"))
     micros = rounded(_read(value))
     lead = "−" if micros < 0 else "+" if sign and micros else ""
     return _SHOWN % (value, value, lead + digits(micros))
@@ -51,25 +50,25 @@ def _away_from_zero(micros: int) -> int:
     return -(-micros // CENT) * CENT if micros > 0 else micros // CENT * CENT
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def exact(value: str | None) -> Markup:
     """A fact; null is "not known yet", never 0."""
     return _display(value)
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def est(value: str | None) -> Markup:
     """An estimate."""
     return _display(value, _towards_zero)
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def worst(value: str | None) -> Markup:
     """A cost, or what could be lost."""
     return _display(value, _away_from_zero)
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def gain(value: str | None) -> Markup:
     """An estimated gain or loss, with its sign."""
     return _display(value, _towards_zero, sign=True)

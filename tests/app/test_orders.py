@@ -303,7 +303,7 @@ async def test_the_page_shows_each_refusal_of_an_order_with_who_can_fix_it(live:
                      "trade_products", "own_paper_books", "owner_agents")
     ]  # fmt: skip
     shell = PageFrame(demo=False, form_key="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
-                  theme="")  # fmt: skip
+                  theme="", language="en")  # fmt: skip
     empty = orders.orders_view(*replies)
 
     def told_in_full(kind: RefusalKind) -> bool:
