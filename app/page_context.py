@@ -16,7 +16,6 @@ from app.assets import BUILD
 from app.language import language_of
 from app.replies import Json, Record, freeze, thaw
 from app.templates import render
-from app.words.text import LANGUAGES
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Deps, Operation
 
@@ -65,11 +64,6 @@ class PageFrame:
     language: str
     demo: bool
     form_key: str = field(repr=False)
-
-    @property
-    def other_languages(self) -> list[tuple[str, str]]:
-        """The languages beside the page's own: code and name."""
-        return [(code, name) for code, name in LANGUAGES.items() if code != self.language]
 
     @property
     def section(self) -> str:

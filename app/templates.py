@@ -14,7 +14,7 @@ from app.fragments import FragmentCache
 from app.replies import Record
 from app.translated import TranslatedEnvironment
 from app.words import addresses, clauses, money, policy, status, times, untrusted_text
-from app.words.text import ENGLISH, catalogue, word
+from app.words.text import ENGLISH, LANGUAGES, catalogue, word
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
 
@@ -70,12 +70,9 @@ def environment(language: str) -> TranslatedEnvironment:
     env.policies["ext.i18n.trimmed"] = True
     # No template uses Jinja's own globals, and every import of a macro compares all of them.
     env.globals = {n: env.globals[n] for n in ("_", "gettext", "ngettext")}
-    env.globals["fragment"] = FragmentCache()
+    env.globals |= {"fragment": FragmentCache(), "languages": LANGUAGES}
     env.filters.update(_FILTERS)
     return env
-
-
-ENV: Final = environment(ENGLISH)
 
 
 def render(name: str, language: str = ENGLISH, **context: object) -> str:

@@ -94,11 +94,11 @@ def keeps_by_language(
 
     def decorate(function: Callable[[Unpack[Ts]], T]) -> Callable[[Unpack[Ts]], T]:
         @lru_cache(limit)
-        def of(language: str, *values: Unpack[Ts]) -> T:
+        def of(language: str, *values: *Ts) -> T:
             return function(*values)
 
         @wraps(function)
-        def cached(*values: Unpack[Ts]) -> T:
+        def cached(*values: *Ts) -> T:
             return of(_language.get(), *values)
 
         return cached

@@ -131,7 +131,14 @@ def test_what_is_kept_of_parts_is_bounded_by_its_length_and_the_oldest_goes() ->
     ],
 )
 def test_a_page_belongs_to_one_entry_of_the_menu(path: str, entry: str) -> None:
-    nobody = {"owner": "", "csrf": "", "theme": "", "language": "en", "chain_name": "One", "form_key": "f_1"}
+    nobody = {
+        "owner": "",
+        "csrf": "",
+        "theme": "",
+        "language": "en",
+        "chain_name": "One",
+        "form_key": "f_1",
+    }
     shell = PageFrame(path=path, chain_id=1, demo=False, **nobody)
     assert shell.section == entry
 

@@ -9,7 +9,7 @@ from jinja2 import UndefinedError
 
 from app.pages import order, orders
 from app.replies import Record, freeze, thaw
-from app.templates import ENV
+from app.templates import environment
 
 REPLY = {"items": [{"id": "m_1", "update": None}], "more": {"cursor": "x"}}
 
@@ -43,7 +43,9 @@ def test_equal_replies_are_one_key_whatever_the_order_of_their_fields() -> None:
 def test_in_a_template_a_field_hides_a_method_and_an_unknown_field_is_an_error() -> None:
     record = freeze(REPLY)
     assert (
-        ENV.from_string("{{ r.items[0].id }} {{ r.items[0].update is none }}").render(r=record)
+        environment("en")
+        .from_string("{{ r.items[0].id }} {{ r.items[0].update is none }}")
+        .render(r=record)
         == "m_1 True"
     )
     for text in (
@@ -53,7 +55,7 @@ def test_in_a_template_a_field_hides_a_method_and_an_unknown_field_is_an_error()
         "{{ r.keys }}",
     ):
         with pytest.raises(UndefinedError):
-            ENV.from_string(text).render(r=record)
+            environment("en").from_string(text).render(r=record)
 
 
 def test_a_page_keeps_its_version_while_only_what_it_does_not_show_has_moved() -> None:

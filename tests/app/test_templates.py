@@ -10,7 +10,7 @@ import jinja2
 import pytest
 
 from app import assets
-from app.templates import ENV, render
+from app.templates import environment, render
 from app.words.refusals import SENTENCES, TITLES, WHO
 from domain.refusals import REFUSALS
 
@@ -52,7 +52,7 @@ def test_a_percent_sign_in_a_text_is_doubled(path: Path) -> None:
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.name)
 def test_every_template_is_well_formed_for_jinja(path: Path) -> None:
-    ENV.get_template(path.relative_to(ROOT / "app" / "templates").as_posix())
+    environment("en").get_template(path.relative_to(ROOT / "app" / "templates").as_posix())
 
 
 def test_a_name_that_a_view_does_not_have_is_an_error() -> None:
