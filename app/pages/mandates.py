@@ -1,4 +1,4 @@
-"""An owner's mandates: what waits for the owner, a card each, and the whole record of one."""
+"""An owner's mandates: what waits for the owner, drafts, a card each, the whole record of one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,15 @@ async def show_mandates(visit: PageRequest) -> web.Response:
         )
         for item in approvals["items"]
     )
-    view = Record(rows, pending=(*waiting, *_to_do(rows)), more=approvals["next_cursor"])
+    drafts = await visit.run("mandate_list", status="draft", cursor=visit.query("drafts"))
+    view = Record(
+        rows,
+        items=tuple(r for r in rows["items"] if r["mandate"]["status"] != "draft"),
+        pending=(*waiting, *_to_do(rows)),
+        more=approvals["next_cursor"],
+        drafts=tuple(map(_draft, drafts["items"])),
+        more_drafts=drafts["next_cursor"],
+    )
     return visit.show("mandates.html", view)
 
 
@@ -48,20 +56,43 @@ def draft_page(mandate: Json) -> str:
     return f"/app/mandates/{mandate['public_id']}/review"
 
 
+def _draft(row: Json) -> Record:
+    """A draft with what it still needs; its budget is None where it is unclear."""
+    mandate = row["mandate"]
+    by_agent, href = mandate["proposed_by_agent_id"] is not None, draft_page(mandate)
+    if mandate["needs_review"]:
+        text = _("Fill in the missing terms")
+    elif href.startswith("/app/start"):
+        text = _("Choose who is to act")
+    else:
+        text = _("Review and sign terms")
+    unclear = "budget_usdc" in mandate["unclear_terms"]
+    return Record(
+        public_id=row["public_id"],
+        href=href,
+        state=_("Draft by your agent") if by_agent else _("Draft"),
+        budget=None if unclear else mandate["budget_usdc"],
+        agent=agent_of(mandate),
+        purpose=mandate["purpose"],
+        text=text,
+    )
+
+
+async def discard_drafts(visit: PageRequest) -> web.Response:
+    """Throw away one draft, or those that are ticked."""
+    only = visit.field("only")
+    chosen = [only] if only else [str(i) for i in visit.form.getall("draft", [])]
+    if chosen:
+        await visit.run("owner_drafts_discard", public_ids=chosen)
+    return visit.go("/app/mandates")
+
+
 def _to_do(rows: Json) -> Iterator[Record]:
-    """The tasks that mandates wait for, apart from approvals."""
+    """The tasks that signed mandates wait for, apart from approvals."""
     for row in rows["items"]:
         mandate, status = row["mandate"], row["progress"]["status"]
         href, text = f"/app/mandates/{row['public_id']}", ""
-        if status == "draft":
-            href = draft_page(mandate)
-            if href.startswith("/app/start"):
-                text = _("A draft: choose who is to act")
-            elif mandate["proposed_by_agent_id"] is not None:
-                text = _("Your agent proposes terms")
-            else:
-                text = _("A draft waits for your signature")
-        elif status == "signed":
+        if status == "signed":
             bare = mandate["vault_address"] is None
             text = (
                 _("Signed: create its vault") if bare else _("The vault stands: put the money in")
@@ -92,5 +123,6 @@ async def show_record(visit: PageRequest) -> web.Response:
 
 PAGES: Final = (
     PageRoute("GET", "/app/mandates", show_mandates),
+    PageRoute("POST", "/app/mandates/discard", discard_drafts),
     PageRoute("GET", "/app/mandates/{id}/record", show_record),
 )

@@ -133,7 +133,7 @@ class Browser:
 
     async def post(self, path: str, form: Mapping[str, str], **headers: str) -> Page:
         """Send a form, as a page of the site would."""
-        return await self._send("POST", path, OWN | _named(headers), data=dict(form))
+        return await self._send("POST", path, OWN | _named(headers), data=form)
 
     async def raw(
         self, method: str, path: str, headers: Mapping[str, str], data: Any = None

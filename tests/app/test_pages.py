@@ -124,7 +124,7 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
     assert bool(review.all("button", id="sign")) == (life == "draft")
     if life == "draft":
         assert (page.status, page.headers["Location"]) == (303, f"{base}/review")
-        assert "A draft waits for your signature" in (await browser.get("/app")).said
+        assert "Review and sign terms" in (await browser.get("/app")).said
         return
     fine(page)
     shown = SHOWN[life]
@@ -332,7 +332,7 @@ async def test_an_agents_name_stands_with_its_id_and_in_no_sentence(site: Site) 
             seen += source.count(way)
             source = source.replace(way, "")
         assert SAYS_MORE not in source, (path, source.partition(SAYS_MORE)[0][-200:])
-    assert seen >= 12
+    assert seen >= 10
 
 
 def fine_of_hostile(page: Page) -> None:
@@ -640,7 +640,7 @@ async def test_a_draft_that_names_nobody_leads_to_the_choice_of_who_is_to_act(si
     choice = f"/app/start?draft={m.id}"
     listed = await browser.get("/app/mandates")
     assert choice in listed.links()
-    assert "A draft: choose who is to act" in listed.said
+    assert "Choose who is to act" in listed.said
     gone = await browser.get(f"/app/mandates/{m.id}")
     assert (gone.status, gone.headers["Location"]) == (303, choice)
     fine(await browser.get(choice))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from multidict import MultiDict
 
 from app.pages import drafting
 from tests.app.site import Browser, Page, Site
@@ -178,3 +179,26 @@ async def test_of_many_agents_the_rest_is_a_link_away(site: Site) -> None:
     few = drafting.draft_view(read, None, markets, {"items": [one], "next_cursor": None}, told)
     many = drafting.draft_view(read, None, markets, {"items": [one], "next_cursor": "x"}, told)
     assert (few["more_agents"], many["more_agents"]) == (False, True)
+
+
+async def test_drafts_stand_apart_and_are_thrown_away_several_at_once(site: Site) -> None:
+    m, browser, _ = await site.of(drafted(site.world))
+    ids = [m.id] + [
+        (await site.world.ok("owner_mandate_create", m.owner, budget_usdc="5"))["public_id"]
+        for _ in range(3)
+    ]
+    page = await browser.get("/app/mandates")
+    fine(page)
+    assert "wait for you" not in page.said
+    assert {e.attributes["value"] for e in page.all("input", name="draft")} == set(ids)
+    assert "No mandate yet" not in page.said
+    at, token = "/app/mandates/discard", page.token()
+    # Only the one whose button was pressed, whatever is ticked.
+    one = MultiDict([("csrf", token), ("draft", ids[2]), ("only", ids[1])])
+    assert (await browser.post(at, one)).headers["Location"] == "/app/mandates"
+    ticked = MultiDict([("csrf", token), ("draft", ids[2]), ("draft", ids[3])])
+    assert (await browser.post(at, MultiDict([("draft", ids[2])]))).status == 403
+    assert (await browser.post(at, ticked)).status == 303
+    assert (await browser.post(at, {"csrf": token})).status == 303  # nothing is ticked
+    left = (await browser.get("/app/mandates")).all("input", name="draft")
+    assert [e.attributes["value"] for e in left] == [m.id]

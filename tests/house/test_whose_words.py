@@ -74,6 +74,7 @@ DepositAsset: asset chain source
 DepositOut: typed_data nonce
 DepositRoute: id steps sources
 Destination: asset
+Discarded: public_ids
 DraftAttributes: markets unclear_terms
 EnableOut: max_valid_until
 EnforcedContract: selector probe market

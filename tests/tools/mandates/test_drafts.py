@@ -491,3 +491,43 @@ async def test_text_that_no_database_holds_is_refused_wherever_it_stands(
         reply = await both.do(name, owner, **fields)
         assert (reply.status, reply.body["error"]) == (400, "invalid_request"), name
     assert await _mandates(both) == before
+
+
+async def test_several_drafts_are_thrown_away_at_once_all_or_none(world: World) -> None:
+    m = await drafted(world)
+    others = [
+        (await world.ok("owner_mandate_create", m.owner, budget_usdc="50"))["public_id"]
+        for _ in range(2)
+    ]
+    _, stranger = await signed(world), await drafted(world)
+
+    async def status_of(public_id: str) -> str:
+        read = await world.ok("mandate_get", m.owner, public_id=public_id)
+        return str(read["mandate"]["status"])
+
+    for foreign in (stranger.id, "m_zzzzzzzzzz"):
+        refused = await world.do("owner_drafts_discard", m.owner, public_ids=[*others, foreign])
+        assert (refused.status, refused.body["error"]) == (404, "not_found")
+    assert [await status_of(i) for i in others] == ["draft", "draft"]
+    for _ in range(2):
+        told = await world.ok("owner_drafts_discard", m.owner, public_ids=[*others, others[0]])
+        assert told["public_ids"] == sorted(others)
+    assert [await status_of(i) for i in (*others, m.id)] == ["cancelled", "cancelled", "draft"]
+
+
+async def test_terms_that_were_signed_meanwhile_are_not_thrown_away_as_a_draft(
+    world: World,
+) -> None:
+    m = await signed(world)
+    draft = (await world.ok("owner_mandate_create", m.owner, budget_usdc="50"))["public_id"]
+    asked = {"public_ids": [draft, m.id]}
+    refused = await world.do("owner_drafts_discard", m.owner, **asked)
+    assert (refused.status, refused.body["error"]) == (409, "wrong_status")
+    assert (await m.read())["mandate"]["status"] == "signed"
+    read = await world.ok("mandate_get", m.owner, public_id=draft)
+    assert read["mandate"]["status"] == "draft"
+    # What was cancelled after the signature was no draft either.
+    await m.as_owner("owner_mandate_cancel")
+    assert (await world.do("owner_drafts_discard", m.owner, **asked)).status == 409
+    for wrong in ([], [draft] * 51):
+        assert (await world.do("owner_drafts_discard", m.owner, public_ids=wrong)).status == 400

@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from pydantic import Field
+
 from domain.mandates.acceptance import record_acceptance, revise
 from domain.mandates.clauses import Clause
 from domain.mandates.lifecycle import LifecycleAction, status_after
@@ -14,7 +16,7 @@ from domain.refusals import Refused, invalid, refusal
 from domain.rules.exposure import Exposure, exposure
 from storage.repositories.people import User
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import can_see, not_found, visible_mandate
+from tools.context.access import can_see, not_found, visible_mandate, wrong_status
 from tools.context.approval_keeping import draft_keeps_approvals
 from tools.context.notice_outbox import acceptance_ended
 from tools.context.snapshot_loader import load_snapshot
@@ -27,7 +29,15 @@ from tools.mandates.drafting.draft_fields import (
     draft_of,
 )
 from tools.model.fields import AgentId, OneMandate, PublicId
-from tools.model.operation import AnyContext, Caller, Deps, Operation, RequestContext, ResponseModel
+from tools.model.operation import (
+    AnyContext,
+    Caller,
+    Deps,
+    Operation,
+    RequestContext,
+    RequestModel,
+    ResponseModel,
+)
 
 
 class CorrectIn(DraftTermsIn):
@@ -40,6 +50,20 @@ class AssignIn(OneMandate):
     """Designate the agent."""
 
     agent_id: AgentId
+
+
+class DiscardIn(RequestModel):
+    """Drafts to throw away."""
+
+    public_ids: list[PublicId] = Field(
+        min_length=1, max_length=50, description="drafts of yours; all of them or none"
+    )
+
+
+class Discarded(ResponseModel):
+    """The drafts that are cancelled now."""
+
+    public_ids: list[str]
 
 
 class MandateOut(ResponseModel):
@@ -188,10 +212,27 @@ def cancel(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> MandateOut
     """Cancel a draft, or a signed mandate without a vault; its nonce is burnt."""
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     if mandate.status is not Status.CANCELLED:
-        status = status_after(mandate, LifecycleAction.CANCEL)
-        mandate = replace(mandate, status=status, cancelled_at=ctx.now, frame=None)
+        mandate = _cancelled(ctx, mandate)
         uow.mandates.save(mandate)
     return show_draft(uow, ctx, mandate)
+
+
+def discard(uow: UnitOfWork, ctx: RequestContext[DiscardIn, None]) -> Discarded:
+    """Cancel several drafts, all or none; terms that were signed meanwhile are no draft."""
+    ids = sorted(set(ctx.request.public_ids))  # in one order, so that no two wait for each other
+    for public_id in ids:
+        mandate = visible_mandate(uow, ctx.caller, public_id, lock=True)
+        if mandate.status is Status.CANCELLED and mandate.signed is None:
+            continue
+        if mandate.status is not Status.DRAFT:
+            raise wrong_status(mandate, "throwing a draft away")
+        uow.mandates.save(_cancelled(ctx, mandate))
+    return Discarded(public_ids=ids)
+
+
+def _cancelled(ctx: AnyContext, mandate: Mandate) -> Mandate:
+    status = status_after(mandate, LifecycleAction.CANCEL)
+    return replace(mandate, status=status, cancelled_at=ctx.now, frame=None)
 
 
 def accept(uow: UnitOfWork, ctx: RequestContext[OneMandate, None]) -> Accepted:
@@ -308,6 +349,20 @@ OPERATIONS: Final = (
         request_model=OneMandate,
         response_model=MandateOut,
         handler=cancel,
+        writes=True,
+        destructive=True,
+        idempotent=True,
+        refusals=("not_found", "wrong_status", "conflict"),
+    ),
+    Operation(
+        name="owner_drafts_discard",
+        title="Throw drafts away",
+        summary="Cancel several drafts at once, all of them or none.",
+        auth="owner",
+        route=("POST", "/wallet/mandates/discard"),
+        request_model=DiscardIn,
+        response_model=Discarded,
+        handler=discard,
         writes=True,
         destructive=True,
         idempotent=True,
