@@ -273,13 +273,15 @@ class AgentSigner(Protocol):
     Errors: `not_configured` where it is away, SigningRefused with its reason.
     """
 
-    async def agent_address(self, agent_id: str) -> str:
-        """EIP-55 address of an agent's key; the key is made at the first call."""
+    async def agent_address(self, key: str) -> str:
+        """EIP-55 address of the key of a name (`HostedKey.name`); it is made at the first call,
+        and never again once it has ended.
+        """
 
-    async def agent_key_end(self, agent_id: str) -> None:
-        """No transaction is signed with the agent's key from now on."""
+    async def agent_key_end(self, key: str) -> None:
+        """No transaction is signed with the key from now on."""
 
     async def agent_signed(
-        self, agent_id: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
+        self, key: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
     ) -> str:
         """The signed bytes of a call of the vault of these terms, 0x hex."""

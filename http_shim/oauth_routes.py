@@ -24,6 +24,7 @@ from http_shim.service_routes import DEPS
 from storage.unit_of_work import UnitOfWork
 from tools.agents.app_clients import App, NotRegistered, app_of, known_app, register
 from tools.dispatch.rate_charging import WRONG_CREDENTIAL, charge_stranger
+from tools.keeper.held_keys import try_to_end_keys
 from tools.model.operation import HEAVY, Deps
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ async def _endpoint(name: str, request: web.Request) -> web.StreamResponse:
         return answer(deps, uow, partial(known_app, deps), pairs)
 
     answered = await deps.store.write(work)
+    if answered.ended_of is not None:
+        await try_to_end_keys(deps, answered.ended_of)
     if answered.status >= 400:
         charge_stranger(deps, request[ASKER].address, cost=WRONG_CREDENTIAL)
     return _json(answered.status, answered.body, NO_STORE)

@@ -19,10 +19,11 @@ from domain.trading.venue_values import NETWORKS, Network
 from venue.signing import key_from
 
 Purpose: TypeAlias = Network | Literal["agent"]
-"""What a key signs for: a linked wallet at a network of the venue, or an agent by its id."""
+"""What a key signs for: a linked wallet at a network of the venue, or an agent."""
 
 _WALLET: Final = re.compile(r"0x[0-9a-f]{40}")
-_AGENT: Final = re.compile(r"u_[a-z2-7]{10}")
+# An agent's id, and the number of its key: 99 at the most.
+_AGENT: Final = re.compile(r"u_[a-z2-7]{10}-[1-9][0-9]?")
 _ROUNDS: Final = 100_000
 _SHORTEST_SEAL: Final = 32
 
@@ -68,25 +69,27 @@ class Keystore:
         del self._open[network, wallet.lower()]
         return self.address(network, wallet)
 
-    def agent_address(self, agent_id: str) -> str:
-        """EIP-55 address of an agent's key; the key is created at the first call."""
-        return self.address("agent", agent_id)
+    def agent_address(self, name: str) -> str | None:
+        """EIP-55 address of an agent's key, which is created at the first call; None for one that
+        has ended.
+        """
+        if self._path("agent", name, "ended").exists():
+            return None
+        return self.address("agent", name)
 
-    def agent_key(self, agent_id: str) -> bytes | None:
+    def agent_key(self, name: str) -> bytes | None:
         """An agent's key; None where there is none."""
-        key = self._find("agent", agent_id)
+        key = self._find("agent", name)
         return None if key is None else key.to_bytes()
 
-    def end_agent(self, agent_id: str) -> None:
-        """Put an agent's key away: nothing is signed with it from now on. Its sealed file stays, as
-        what is paid to its address could never be moved without.
+    def end_agent(self, name: str) -> None:
+        """Put an agent's key away: nothing is signed with it from now on, and none is created in
+        its place. Its sealed file stays, as what is paid to its address could never be moved
+        without.
         """
-        key = self._find("agent", agent_id)
-        if key is None:
-            return
-        ended = f"{key.public_key.to_address()}.ended"
-        self._path("agent", agent_id, "json").replace(self._path("agent", agent_id, ended))
-        del self._open["agent", agent_id]
+        if (path := self._path("agent", name, "json")).exists():
+            path.replace(self._path("agent", name, "ended"))
+        self._open.pop(("agent", name), None)
 
     def key(self, network: Purpose, wallet: str) -> PrivateKey | None:
         """The key for a linked wallet; None where there is none."""

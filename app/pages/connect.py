@@ -98,10 +98,8 @@ async def answer(visit: PageRequest) -> web.Response:
         decision="allow" if allows else "deny",
         agent_id=chosen if allows and chosen != NEW else None,
         agent_name=(visit.field("name") or "") if allows and chosen == NEW else None,
+        hold_key=allows and "hold" in visit.form,
     )
-    if allows and "hold" in visit.form:
-        # Where it is refused, the code that was just made is delivered to nobody, and runs out.
-        await visit.run("owner_agent_hosted_key_make", agent_id=answered["agent_id"])
     view = Record(to=answered["redirect"], allowed=allows)
     return visit.show("leaving.html", view)
 

@@ -35,7 +35,7 @@ class Grant:
     that registered itself and proved none), `client_name` the app's own words. A code waits while
     `code_until` is set and has been used once `used_at` is. `family_hash` is of the part that all
     refresh tokens of the grant share, `refresh_hash` of the one that is good now. `ended_by` says
-    what ended it.
+    what ended it. `held_key` is the number of the agent's key that the signer holds for it.
     """
 
     grant_id: str
@@ -58,6 +58,7 @@ class Grant:
     refresh_until: datetime | None = None
     ended_at: datetime | None = None
     ended_by: Ending | None = None
+    held_key: int | None = None
 
     def lasts(self, now: datetime) -> bool:
         """True while a token of it can be good, or its code can still be redeemed."""

@@ -60,12 +60,25 @@ class SentCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostedKey:
-    """A key that the signer holds for an agent; ended, it signs nothing. `address` is EIP-55."""
+    """A key that the signer holds for an agent; ended, it signs nothing.
+
+    Shapes: `number` counts an agent's keys from 1, `address` is EIP-55. `ends_with_apps`: it was
+    made at a consent, and ends with the last grant that has its number. `away_at` is when the
+    signer has put it away.
+    """
 
     agent_id: str
+    number: int
     address: str
     made_at: datetime
+    ends_with_apps: bool = False
     ended_at: datetime | None = None
+    away_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The name by which the signer knows it; no later key of the agent has the same."""
+        return f"{self.agent_id}-{self.number}"
 
     def ended(self, now: datetime) -> HostedKey:
         """The key after its end."""

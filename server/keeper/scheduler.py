@@ -24,6 +24,7 @@ from server.wiring import Runtime
 from storage.errors import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.keeper.hall_rollup import refresh_stale
+from tools.keeper.held_keys import end_keys_that_are_over
 from tools.keeper.sign_ins import end_old
 from tools.keeper.transfer_confirmation import (
     FoundTransfer,
@@ -67,6 +68,7 @@ class KeeperScheduler:
             ("rolling the Hall up", every, partial(refresh_stale, deps, self.holder)),
             ("checking approved keys", every, self.check_keys),
             ("ending old sign-ins", every, partial(end_old, deps)),
+            ("ending held keys", every, partial(end_keys_that_are_over, deps)),
             ("settling orders", ORDERS_S, partial(sync_due_orders, deps, "live")),
             ("settling paper orders", ORDERS_S, partial(sync_due_orders, deps, "paper")),
             ("watching paper books", ORDERS_S, self.watch_paper),

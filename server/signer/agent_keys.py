@@ -1,6 +1,4 @@
-"""Agents' keys in the signer: one an agent, and each call read and judged again before it is
-signed.
-"""
+"""Agents' keys in the signer: each call is read and judged again before it is signed."""
 
 from __future__ import annotations
 
@@ -31,13 +29,13 @@ MINUTE: Final = timedelta(minutes=1)
 class AgentKeystore(Protocol):
     """The keys on disk."""
 
-    def agent_address(self, agent_id: str) -> str:
-        """EIP-55 address of the key; it is made at the first call."""
+    def agent_address(self, name: str) -> str | None:
+        """EIP-55 address of the key, which is made at the first call; None for an ended one."""
 
-    def agent_key(self, agent_id: str) -> bytes | None:
+    def agent_key(self, name: str) -> bytes | None:
         """The key; None where there is none."""
 
-    def end_agent(self, agent_id: str) -> None:
+    def end_agent(self, name: str) -> None:
         """Put the key away."""
 
 
@@ -52,23 +50,26 @@ class AgentKeys:
 
     async def answer(self, request: Mapping[str, object]) -> dict[str, object]:
         """Answer one request about an agent's key. Errors: SigningRefused with the reason."""
-        agent_id = request.get("agent")
-        if not isinstance(agent_id, str):
-            raise SigningRefused("an agent is due")
-        if request["do"] == "agent_address":
-            return {"address": self.keys.agent_address(agent_id)}
+        name = request.get("key")
+        if not isinstance(name, str):
+            raise SigningRefused("the name of a key is due")
         if request["do"] == "agent_end":
-            self.keys.end_agent(agent_id)
-            log.warning("the key of agent %s was put away", agent_id)
+            self.keys.end_agent(name)
+            log.warning("the key %s was put away", name)
             return {"ended": True}
-        return await self._signed(agent_id, request)
+        address = self.keys.agent_address(name) if request["do"] == "agent_address" else None
+        if address is not None:
+            return {"address": address}
+        if request["do"] == "agent_address":
+            raise SigningRefused("this key has ended")
+        return await self._signed(name, request)
 
-    async def _signed(self, agent_id: str, request: Mapping[str, object]) -> dict[str, object]:
-        key = self.keys.agent_key(agent_id)
+    async def _signed(self, name: str, request: Mapping[str, object]) -> dict[str, object]:
+        key = self.keys.agent_key(name)
         if key is None:
-            raise SigningRefused("there is no key for this agent")
-        address, call = self.keys.agent_address(agent_id), _call(request.get("call"))
-        self._count(agent_id)
+            raise SigningRefused("there is no such key of an agent")
+        address, call = transactions.address_of(key), _call(request.get("call"))
+        self._count(name.partition("-")[0])
         try:
             check_call(call, address, await self._terms(request), await self._chain(call, address))
         except Refused as refused:
@@ -76,8 +77,8 @@ class AgentKeys:
             raise SigningRefused(f"the chain cannot be read: {why}") from None
         signed = transactions.sign(key, call.transaction)
         log.info(
-            "signed %s for agent %s: vault %s, target %s, amount %s, nonce %d",
-            signed.tx_hash, agent_id, call.vault, call.target, call.amount, call.transaction.nonce,
+            "signed %s with the key %s: vault %s, target %s, amount %s, nonce %d",
+            signed.tx_hash, name, call.vault, call.target, call.amount, call.transaction.nonce,
         )  # fmt: skip
         return {"raw": signed.raw}
 

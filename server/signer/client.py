@@ -62,22 +62,22 @@ class SignerClient:
         envelope = Envelope(nonce=int(raw["nonce"]), expires_after=int(raw["expires_after"]))
         return envelope, dict(raw["signature"])
 
-    async def agent_address(self, agent_id: str) -> str:
+    async def agent_address(self, key: str) -> str:
         """The address of an agent's key."""
-        return str((await self.ask({"do": "agent_address", "agent": agent_id}))["address"])
+        return str((await self.ask({"do": "agent_address", "key": key}))["address"])
 
-    async def agent_key_end(self, agent_id: str) -> None:
+    async def agent_key_end(self, key: str) -> None:
         """No transaction is signed with the agent's key from now on."""
-        await self.ask({"do": "agent_end", "agent": agent_id})
+        await self.ask({"do": "agent_end", "key": key})
 
     async def agent_signed(
-        self, agent_id: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
+        self, key: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
     ) -> str:
         """The signed bytes of a call of the vault of these terms."""
         raw = await self.ask(
             {
                 "do": "agent_sign",
-                "agent": agent_id,
+                "key": key,
                 "terms": {
                     "message": dict(terms.message),
                     "chain_id": terms.chain_id,

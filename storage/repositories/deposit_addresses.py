@@ -58,6 +58,12 @@ class DepositAddressRepository(Repository):
         values = {"id": agent_id, "chain": chain_id, "address": address.lower(), "at": micros(now)}
         self._sql.run(_PUT, **values, nonce=None if nonce is None else str(nonce))
 
+    def forget(self, agent_id: str, chain_id: int, address: str) -> None:
+        """Take an address off file; whose it is stays proven."""
+        text = "DELETE FROM deposit_addresses WHERE agent_id = :id AND chain_id = :chain "
+        named = {"id": agent_id, "chain": chain_id, "address": address.lower()}
+        self._sql.run(text + "AND address = :address", **named)
+
     # -- proofs
 
     def prove(

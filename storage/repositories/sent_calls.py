@@ -7,11 +7,17 @@ from typing import Final
 
 from domain.agents.sent_calls import HostedKey, SentCall
 from storage.codec import Table
-from storage.sql import Repository, micros
+from storage.sql import Repository, exists, first, micros
 
 _CALLS: Final = Table("sent_calls", SentCall, key="agent_id, public_id, key")
 _KEYS: Final = Table("hosted_keys", HostedKey, key="agent_id")
 _MINE: Final = "agent_id = :agent AND public_id = :mandate AND key = :key"
+# Made at a consent, and no grant that it was kept for lasts (`Grant.lasts`).
+_OVER: Final = (
+    "(ends_with_apps = 1 AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE "
+    "g.agent_id = hosted_keys.agent_id AND g.held_key = hosted_keys.number AND g.ended_at IS NULL "
+    "AND :now < CASE WHEN g.redeemed_at IS NULL THEN g.code_until ELSE g.refresh_until END))"
+)
 
 
 class SentCallRepository(Repository):
@@ -52,12 +58,40 @@ class SentCallRepository(Repository):
 
 
 class HostedKeyRepository(Repository):
-    """The keys that the signer holds, one an agent."""
+    """The keys that the signer holds, one an agent: the newest."""
 
-    def get(self, agent_id: str) -> HostedKey | None:
-        """The key of an agent, an ended one too."""
-        return _KEYS.first(self._sql, "agent_id = :agent", agent=agent_id)
+    def get(self, agent_id: str, now: datetime) -> HostedKey | None:
+        """The key of an agent; an ended one too, as is one whose grants are all over."""
+        key = _KEYS.first(self._sql, "agent_id = :agent", agent=agent_id)
+        if key is None or key.ended_at is not None:
+            return key
+        over = exists(
+            self._sql,
+            f"hosted_keys WHERE agent_id = :agent AND {_OVER}",
+            agent=agent_id,
+            now=micros(now),
+        )
+        return key.ended(now) if over else key
 
     def put(self, key: HostedKey) -> None:
         """Store a key in place of an agent's earlier one."""
         self._sql.run(_KEYS.upsert, **_KEYS.row(key))
+
+    def to_end(self, now: datetime, agent_id: str | None, limit: int) -> list[HostedKey]:
+        """Keys that are over and that the signer has not put away, of one agent or of all."""
+        where = f"away_at IS NULL AND (ended_at IS NOT NULL OR {_OVER})"
+        named = {} if agent_id is None else {"agent": agent_id}
+        where += " AND agent_id = :agent" if named else ""
+        where += " ORDER BY made_at, agent_id LIMIT :most"
+        return _KEYS.all(self._sql, where, now=micros(now), most=limit, **named)
+
+    def put_away(self, key: HostedKey, now: datetime) -> None:
+        """Note that the signer has put the key away."""
+        text = "UPDATE hosted_keys SET away_at = :at WHERE agent_id = :agent AND number = :number"
+        self._sql.run(text, at=micros(now), agent=key.agent_id, number=key.number)
+
+    def count(self, now: datetime) -> int:
+        """How many keys sign."""
+        text = f"SELECT count(*) AS n FROM hosted_keys WHERE ended_at IS NULL AND NOT ({_OVER})"
+        row = first(self._sql, text, now=micros(now))
+        return 0 if row is None else int(row["n"])

@@ -156,7 +156,7 @@ Table(
     need("scopes", Text), need("resource", Text), need("created_at", BIG), need("code_hash", Text),
     need("code_challenge", Text), need("code_until", BIG), may("redeemed_at", BIG), may("used_at", BIG),
     may("family_hash", Text), may("refresh_hash", Text), may("refresh_until", BIG), may("ended_at", BIG),
-    may("ended_by", Text),
+    may("ended_by", Text), may("held_key", BIG),
     UniqueConstraint("code_hash", name="one_grant_a_code"),
     UniqueConstraint("family_hash", name="one_grant_a_family"),
     Index("oauth_grants_agent", "agent_id", "created_at", "grant_id"),
@@ -217,7 +217,8 @@ Table(
 )  # fmt: skip
 Table(
     "hosted_keys", metadata,
-    Column("agent_id", Text, primary_key=True), need("address", Text), need("made_at", BIG), may("ended_at", BIG),
+    Column("agent_id", Text, primary_key=True), need("number", BIG), need("address", Text), need("made_at", BIG),
+    need("ends_with_apps", SmallInteger), may("ended_at", BIG), may("away_at", BIG),
 )  # fmt: skip
 Table(
     "idempotency", metadata,

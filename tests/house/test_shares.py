@@ -45,6 +45,7 @@ ROUNDS: Final = {
     "self._confirmations.expire": "each that is looked at leaves the list; an owner has 400 in it",
     "self.check_keys": "the links asked about longest ago first; an owner has one a network",
     "end_old": "tests/tools/keeper/test_sign_ins.py::test_ten_thousand_wallets_leave_little_and_a_funded_owner_stays",
+    "end_keys_that_are_over": "each that is put away leaves the list, and one that cannot be delays no other; an owner has 50 agents",
     "sync_due_orders": TURNS,
     "self.watch_paper": TURNS,
     "self._lines.round": "the mandates at the venue looked at longest ago first; each holds a position",

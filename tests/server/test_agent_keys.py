@@ -40,10 +40,10 @@ class Asked:
         assert signer is not None
         terms = replace(self.terms, **changes.pop("terms", {}))
         sent = replace(self.call.transaction, **changes.pop("transaction", {}))
-        agent = changes.pop("agent", self.m.agent.user_id)
+        key = changes.pop("key", f"{self.m.agent.user_id}-1")
         targets = changes.pop("targets", self.mandate.allowed_targets)
         call = replace(self.call, transaction=sent, **changes)
-        return await signer.agent_signed(agent, terms, targets, call)
+        return await signer.agent_signed(key, terms, targets, call)
 
     async def refused(self, **changes: Any) -> str:
         with pytest.raises(SigningRefused) as found:
@@ -107,8 +107,10 @@ async def test_everything_else_is_refused(world: World, keys: AgentKeys) -> None
     assert "gas" in await ask.refused(transaction={"gas": 5_000_001})
     fee = ask.call.transaction.max_fee * 11
     assert "fee" in await ask.refused(transaction={"max_fee": fee})
-    assert "no key" in await ask.refused(agent="u_abcdefgh23")
-    assert "cannot be answered" in await ask.refused(agent="../../etc")
+    assert "no such key" in await ask.refused(key="u_abcdefgh23-1")
+    assert "no such key" in await ask.refused(key=f"{ask.m.agent.user_id}-2")
+    for name in ("../../etc", ask.m.agent.user_id, f"{ask.m.agent.user_id}-100"):
+        assert "cannot be answered" in await ask.refused(key=name)
 
 
 async def test_the_terms_of_another_agents_mandate_open_nothing(
@@ -117,7 +119,7 @@ async def test_the_terms_of_another_agents_mandate_open_nothing(
     mine, other = await asked(await hosted(world)), await asked(await hosted(world))
     foreign = {"terms": {"message": other.terms.message, "signature": other.terms.signature}}
     assert "name another agent" in await mine.refused(**foreign)
-    assert "name another agent" in await other.refused(agent=mine.m.agent.user_id)
+    assert "name another agent" in await other.refused(key=f"{mine.m.agent.user_id}-1")
 
 
 async def test_the_vault_as_the_signer_reads_it_decides(world: World, keys: AgentKeys) -> None:
@@ -147,11 +149,14 @@ async def test_signatures_are_counted_and_an_ended_key_signs_nothing(
     await ask.sign()
     signer, agent_id = world.deps.agent_signer, ask.m.agent.user_id or ""
     assert signer is not None
-    before = await signer.agent_address(agent_id)
-    await signer.agent_key_end(agent_id)
-    assert "no key" in await ask.refused()
-    assert await signer.agent_address(agent_id) != before
-    assert "name another agent" in await ask.refused()
+    before = await signer.agent_address(f"{agent_id}-1")
+    for _ in range(2):
+        await signer.agent_key_end(f"{agent_id}-1")
+    assert "no such key" in await ask.refused()
+    with pytest.raises(SigningRefused, match="has ended"):
+        await signer.agent_address(f"{agent_id}-1")
+    assert await signer.agent_address(f"{agent_id}-2") != before
+    assert "name another agent" in await ask.refused(key=f"{agent_id}-2")
 
 
 async def test_a_signer_that_is_away_is_not_configured(world: World, tmp_path: Path) -> None:

@@ -789,9 +789,8 @@ async def test_the_page_of_consent_says_where_the_service_signs_for_the_agent(
     m, browser = c.mandate, await c.browser()
     link = await c.link(scope="wallet:act")
     assert "signs for the app" not in (await browser.get(link)).said
-    key = HostedKey(
-        agent_id=m.agent.user_id or "", address=m.agent_wallet.address, made_at=c.world.clock.now()
-    )
+    address, now = m.agent_wallet.address, c.world.clock.now()
+    key = HostedKey(agent_id=m.agent.user_id or "", number=1, address=address, made_at=now)
     await c.world.store.write(lambda uow: uow.hosted_keys.put(key))
     assert "signs for the app" in (await browser.get(link)).said
     assert "signs for the app" not in (await browser.get(await c.link())).said
@@ -810,9 +809,13 @@ async def test_the_owner_lets_the_service_hold_a_key_at_consent_and_ends_it(
         assert "hold a key" in (await browser.get(link)).said
         # A live vault names the agent's own address: nothing is delivered to the app.
         named = {"agent": m.agent.user_id or "", "decision": "allow", "hold": "1"}
+        taken = {"agent": "new", "name": m.agent.name or ""}
         refused = await browser.submit(link, link, **named)
         assert (refused.status, refused.all("meta", http_equiv="refresh")) == (409, [])
         assert "names another address" in refused.said
+        assert "reads the same" in (await browser.submit(link, link, **named | taken)).said
+        assert len((await world.ok("owner_agents", m.owner))["items"]) == 1
+        assert not [*(tmp_path / "keys").iterdir()]
         made = await browser.submit(link, link, **named | {"agent": "new", "name": "Keyed"})
         code = parameters(made.one("a").attributes["href"])["code"]
         token = (await c.redeemed(code)).body["access_token"]

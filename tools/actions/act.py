@@ -434,7 +434,8 @@ async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOu
     mandate = await load_mandate(deps, caller, request.public_id)
     signer, agent_id = deps.agent_signer, caller.user_id or ""
     named = agent_id, request.public_id, request.idempotency_key
-    key = await deps.store.read(lambda uow: uow.hosted_keys.get(agent_id))
+    now = deps.clock.now()
+    key = await deps.store.read(lambda uow: uow.hosted_keys.get(agent_id, now))
     stored = await deps.store.read(lambda uow: uow.sent_calls.find(*named))
     address = (mandate.agent_address or "").lower()
     is_held = key is not None and not key.ended_at and key.address.lower() == address
@@ -446,13 +447,13 @@ async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOu
 
     async def sign(mandate: Mandate, call: AgentCall) -> SignedTransaction:
         """Signed by the signer, and read back. Errors: `signer_refused`, `not_configured`."""
-        if signer is None or not is_held:
+        if signer is None or key is None or not is_held:
             raise no_key
         if mandate.signed is None:
             raise Refused(refusal("signer_refused", why="the mandate is not signed"))
         targets = mandate.allowed_targets
         try:
-            raw = await signer.agent_signed(agent_id, mandate.signed, targets, call)
+            raw = await signer.agent_signed(key.name, mandate.signed, targets, call)
         except SigningRefused as refused:
             raise Refused(refusal("signer_refused", why=str(refused))) from None
         signed = deps.chains.get(mandate.chain_id).signed_transaction(raw)

@@ -32,6 +32,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from domain.agents.grants import (
     ACCESS_FOR,
     SCOPES,
+    Ending,
     Grant,
     Scopes,
     refresh_until,
@@ -88,10 +89,11 @@ class SentBack:
 
 @dataclass(frozen=True, slots=True)
 class EndpointAnswer:
-    """An answer to an app: status and JSON body."""
+    """An answer to an app: status and JSON body; `ended_of` is the agent whose grant it ended."""
 
     status: int
     body: Mapping[str, object]
+    ended_of: str | None = None
 
 
 class _Client(ClientMixin):  # type: ignore[misc]
@@ -246,13 +248,14 @@ class _Revocation(RevocationEndpoint):  # type: ignore[misc]
         return None if grant is None else _Token(grant)
 
     def revoke_token(self, token: _Token, request: _Request) -> None:
-        self.server.uow.grants.end(token.grant.grant_id, self.server.now, "app")
+        self.server.end(token.grant, "app")
 
 
 class _Server(AuthorizationServer):  # type: ignore[misc]
     """Authlib's server over one transaction; `find` knows the apps."""
 
     uow: UnitOfWork
+    ended_of: str | None = None
 
     def __init__(self, base_url: str, now: datetime, ids: Ids, find: Callable[[str], App | None]):
         super().__init__([*SCOPES, OFFLINE])
@@ -325,7 +328,7 @@ class _Server(AuthorizationServer):  # type: ignore[misc]
         if grant is None or grant.client_hash != app.client_hash:
             return None
         if grant.redeemed_at is not None:
-            self.uow.grants.end(grant.grant_id, self.now, "reused")
+            self.end(grant, "reused")
             return None
         return grant if grant.lasts(self.now) else None
 
@@ -337,9 +340,14 @@ class _Server(AuthorizationServer):  # type: ignore[misc]
         if grant is None or not grant.lasts(self.now):
             return None
         if grant.refresh_hash != hashed(token):
-            self.uow.grants.end(grant.grant_id, self.now, "reused")
+            self.end(grant, "reused")
             return None
         return grant
+
+    def end(self, grant: Grant, by: Ending) -> None:
+        """End a grant with its tokens."""
+        self.uow.grants.end(grant.grant_id, self.now, by)
+        self.ended_of = grant.agent_id
 
     def grant_of(self, token: str) -> Grant | None:
         """The grant of an access or a refresh token."""
@@ -435,7 +443,8 @@ def _answer(
         return failed(error)
     server = _Server(deps.config.base_url, deps.clock.now(), deps.ids, find)
     server.uow = uow
-    return answer(server, request)
+    answered = answer(server, request)
+    return replace(answered, ended_of=server.ended_of)
 
 
 def failed(error: OAuth2Error) -> EndpointAnswer:

@@ -22,13 +22,18 @@ from domain.agents.grants import (
     is_on_this_machine,
     redirect_host,
 )
+from domain.agents.sent_calls import HostedKey
 from domain.next_steps import NextStep
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.agents.registry import AgentIn, new_agent, own_agent
+from tools.agents.hosted_key import keep_key, ready_key
+from tools.agents.registry import AgentIn, check_new_agent, new_agent, own_agent
 from tools.context.access import not_found
 from tools.context.credentials import hashed
+from tools.dispatch.request_context import request_context
+from tools.dispatch.storage_allowance import written
+from tools.keeper.held_keys import try_to_end_keys
 from tools.model.fields import AgentId, Name, Page
 from tools.model.operation import (
     Caller,
@@ -130,6 +135,11 @@ class AnswerIn(AskIn):
     decision: Literal["allow", "deny"]
     agent_id: AgentId | None = None
     agent_name: Name | None = Field(default=None, description="registers an agent, without a key")
+    hold_key: bool = Field(
+        default=False,
+        description="let the signer hold a key for the agent: of a new one, and where it has none, "
+        "it ends with this app's access",
+    )
 
 
 class ConnectAnswer(ResponseModel):
@@ -156,6 +166,9 @@ class GrantTold(ResponseModel):
     used_at: Timestamp | None = Field(description="its last use, to the hour")
     ended_at: Timestamp | None
     ended_by: Ending | None
+    holds_key: bool = Field(
+        description="the signer holds a key for it, which ends with the last such app of the agent"
+    )
 
 
 class GrantPage(Page[GrantTold]):
@@ -193,22 +206,63 @@ def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
     )
 
 
-def answer_ask(uow: UnitOfWork, ctx: RequestContext[AnswerIn, Ask]) -> ConnectAnswer:
-    """Give an app a code for one agent, or tell it that the owner refuses. An agent that is made
-    here has no key: the app has its grant. No scope has anything of an owner's right in it.
+async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAnswer:
+    """Give an app a code for one agent, or tell it that the owner refuses. What is refused leaves
+    neither an agent nor a key behind.
     """
-    ask, request = ctx.facts, ctx.request
-    always = {"state": ask.state, "iss": ctx.config.base_url}
+    ask = await ask_of(deps, caller, request)
     if request.decision == "deny":
-        refused = with_parameters(ask.redirect_uri, {"error": "access_denied", **always})
-        return ConnectAnswer(redirect=refused, grant_id=None, agent_id=None)
+        refused = {"error": "access_denied", "state": ask.state, "iss": deps.config.base_url}
+        to = with_parameters(ask.redirect_uri, refused)
+        return ConnectAnswer(redirect=to, grant_id=None, agent_id=None)
     if (request.agent_id is None) == (request.agent_name is None):
         raise invalid("agent_id", "an agent of yours, or agent_name for a new one")
-    if request.agent_id is not None:
-        agent = own_agent(uow, ctx.caller, request.agent_id)
+    if request.hold_key and "wallet:act" not in ask.scopes:
+        raise invalid("hold_key", "the app does not ask to act: it needs no key")
+    agent_id = request.agent_id or deps.ids.short("u_")
+    now = deps.clock.now()
+
+    def checked(uow: UnitOfWork) -> None:
+        ctx = request_context(uow, deps, caller, now, request=request)
+        if request.agent_name is None:
+            own_agent(uow, caller, agent_id)
+        else:
+            check_new_agent(uow, ctx, request.agent_name)
+
+    def allowed(uow: UnitOfWork) -> ConnectAnswer:
+        ctx = request_context(uow, deps, caller, deps.clock.now(), request=request)
+        return _allowed(uow, ctx, ask, agent_id, key)
+
+    key = None
+    if request.hold_key:
+        await deps.store.read(checked)
+        key = await ready_key(deps, agent_id, ends_with_apps=True)
+    try:
+        return await written(deps, caller, allowed)
+    except Refused:
+        # An agent that there is has the same key at its next consent; of a new one nobody knows.
+        if key is not None and request.agent_name is not None and deps.agent_signer is not None:
+            await deps.agent_signer.agent_key_end(key.name)
+        raise
+
+
+def _allowed(
+    uow: UnitOfWork,
+    ctx: RequestContext[AnswerIn, None],
+    ask: Ask,
+    agent_id: str,
+    key: HostedKey | None,
+) -> ConnectAnswer:
+    """The grant and its code. An agent that is made here has no API key: the app has its grant. No
+    scope has anything of an owner's right in it.
+    """
+    if ctx.request.agent_name is None:
+        agent = own_agent(uow, ctx.caller, agent_id, lock=True)
     else:
-        agent = new_agent(uow, ctx, request.agent_name or "")
-    code = ctx.ids.token("ac_")
+        agent = new_agent(uow, ctx, agent_id, ctx.request.agent_name)
+    code, held = ctx.ids.token("ac_"), None
+    if key is not None and (kept := keep_key(uow, ctx, key)).ends_with_apps:
+        held = kept.number
     grant = Grant(
         grant_id=ctx.ids.short("g_"),
         owner_id=agent.owner_id,
@@ -223,10 +277,12 @@ def answer_ask(uow: UnitOfWork, ctx: RequestContext[AnswerIn, Ask]) -> ConnectAn
         code_hash=hashed(code),
         code_challenge=ask.code_challenge,
         code_until=ctx.now + CODE_FOR,
+        held_key=held,
     )
     uow.grants.add(grant, ctx.now)
-    allowed = with_parameters(ask.redirect_uri, {"code": code, **always})
-    return ConnectAnswer(redirect=allowed, grant_id=grant.grant_id, agent_id=agent.agent_id)
+    sent = {"code": code, "state": ask.state, "iss": ctx.config.base_url}
+    to = with_parameters(ask.redirect_uri, sent)
+    return ConnectAnswer(redirect=to, grant_id=grant.grant_id, agent_id=agent.agent_id)
 
 
 def list_grants(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> GrantPage:
@@ -248,18 +304,28 @@ def _row(grant: Grant, now: datetime) -> GrantTold:
         used_at=grant.used_at,
         ended_at=grant.refresh_until if expired else grant.ended_at,
         ended_by="expired" if expired else grant.ended_by,
+        holds_key=grant.held_key is not None,
     )
 
 
-def end_grant(uow: UnitOfWork, ctx: RequestContext[GrantIn, None]) -> GrantEnded:
-    """End an app's access at once, with every token that it has."""
-    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
-    grants = {g.grant_id: g for g in uow.grants.of_agent(agent.agent_id, lock=True)}
-    grant = grants.get(ctx.request.grant_id)
-    if grant is None or not grant.lasts(ctx.now):
-        raise not_found("live grant")
-    uow.grants.end(grant.grant_id, ctx.now, "owner")
-    return GrantEnded(grant_id=grant.grant_id, ended_at=ctx.now)
+async def end_grant(deps: Deps, caller: Caller, request: GrantIn) -> GrantEnded:
+    """End an app's access at once, with every token that it has, and with the key that is held for
+    it alone.
+    """
+    now = deps.clock.now()
+
+    def ended(uow: UnitOfWork) -> GrantEnded:
+        agent = own_agent(uow, caller, request.agent_id)
+        grants = {g.grant_id: g for g in uow.grants.of_agent(agent.agent_id, lock=True)}
+        grant = grants.get(request.grant_id)
+        if grant is None or not grant.lasts(now):
+            raise not_found("live grant")
+        uow.grants.end(grant.grant_id, now, "owner")
+        return GrantEnded(grant_id=grant.grant_id, ended_at=now)
+
+    answer = await written(deps, caller, ended)
+    await try_to_end_keys(deps, request.agent_id)
+    return answer
 
 
 OPERATIONS: Final = (
@@ -286,13 +352,12 @@ OPERATIONS: Final = (
         route=("POST", "/wallet/connect/{ask}"),
         request_model=AnswerIn,
         response_model=ConnectAnswer,
-        handler=answer_ask,
-        gather=ask_of,
+        pass_through=answer_ask,
         writes=True,
         sessions_only=True,
         verbatim=frozenset({"ask"}),
         family="agents",
-        refusals=("not_found", "conflict"),
+        refusals=("not_found", "conflict", "not_configured", "signer_refused"),
     ),
     Operation(
         name="owner_agent_grants",
@@ -314,7 +379,7 @@ OPERATIONS: Final = (
         route=("DELETE", "/wallet/agents/{agent_id}/grants/{grant_id}"),
         request_model=GrantIn,
         response_model=GrantEnded,
-        handler=end_grant,
+        pass_through=end_grant,
         writes=True,
         destructive=True,
         family="agents",

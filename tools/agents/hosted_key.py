@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from pydantic import Field
@@ -12,7 +14,6 @@ from domain.money import ZERO, Usdc, total
 from domain.refusals import Refused, SigningRefused, refusal
 from domain.rules.exposure import exposure
 from domain.times import Timestamp
-from storage.repositories.identities import Agent
 from storage.unit_of_work import UnitOfWork
 from tools.agents.registry import AgentIn, own_agent
 from tools.context.access import not_found
@@ -20,9 +21,12 @@ from tools.context.snapshot_loader import load_snapshot
 from tools.dispatch.request_context import request_context
 from tools.dispatch.storage_allowance import written
 from tools.keeper.hall_rollup import refresh_row
+from tools.keeper.held_keys import end_key, end_keys_that_are_over
 from tools.model.operation import AnyContext, Caller, Deps, Operation, RequestContext, ResponseModel
 
 MANDATES_MOST: Final = 50
+# Each leaves a sealed file in the signer.
+KEYS_MOST: Final = 50
 
 
 class HostedKeyOut(ResponseModel):
@@ -36,6 +40,9 @@ class HostedKeyOut(ResponseModel):
     )
     made_at: Timestamp | None
     ended_at: Timestamp | None
+    ends_with_apps: bool = Field(
+        description="it was made at a consent, and ends with the last app that it is kept for"
+    )
     mandates: int = Field(description="mandates that go on and name this address")
     worst_case_now_usdc: Usdc = Field(
         description="the most that could leave their vaults at once, before you pause them, if the "
@@ -63,62 +70,84 @@ def _shown(
         address=key.address,
         made_at=key.made_at,
         ended_at=key.ended_at,
+        ends_with_apps=key.ends_with_apps,
         mandates=len(named),
         worst_case_now_usdc=total(s.before_pause for s in stakes),
         worst_case_ever_usdc=total(s.ever for s in stakes),
     )
 
 
-def _free_agent(uow: UnitOfWork, deps: Deps, caller: Caller, agent_id: str) -> Agent:
-    """The caller's agent, where no live vault names an address that is not held here.
-
-    Errors: `not_found`, `conflict`.
+def _check_agent_is_free(
+    uow: UnitOfWork, deps: AnyContext | Deps, agent_id: str, now: datetime
+) -> HostedKey | None:
+    """The agent's key, where there is one; else no live vault may name an address that is not held
+    here. Errors: `conflict`.
     """
-    agent = own_agent(uow, caller, agent_id)
-    key = uow.hosted_keys.get(agent_id)
+    key = uow.hosted_keys.get(agent_id, now)
     if key is not None and key.ended_at is None:
-        return agent
+        return key
     for chain_id in deps.chains.ids():
         if uow.mandates.live_vault_naming(agent_id, chain_id):
             why = "A live vault names another address of the agent; stop it first."
             raise Refused(refusal("conflict", why=why))
-    return agent
+    return key
 
 
-async def make_key(deps: Deps, caller: Caller, request: AgentIn) -> str:
-    """Let the signer make the agent's key. Errors: `not_configured`, `not_found`, `conflict`."""
+async def ready_key(deps: Deps, agent_id: str, *, ends_with_apps: bool) -> HostedKey:
+    """The key that the agent has, else its next one, which the signer has made and no row tells of
+    yet. Errors: `not_configured`, `conflict`, `signer_refused`.
+    """
     signer = deps.agent_signer
     if signer is None:
         what = "the holding of agents' keys (WALLET_HOSTED_AGENTS, WALLET_SIGNER_SOCKET)"
         raise Refused(refusal("not_configured", what=what))
-    agent_id = request.agent_id
-    await deps.store.read(lambda uow: _free_agent(uow, deps, caller, agent_id))
-    kept = await deps.store.read(lambda uow: uow.hosted_keys.get(agent_id))
+    await end_keys_that_are_over(deps, agent_id)
+    now = deps.clock.now()
+    kept = await deps.store.read(lambda uow: _check_agent_is_free(uow, deps, agent_id, now))
+    if kept is not None and kept.ended_at is None:
+        return kept
+    number = 1 if kept is None else kept.number + 1
+    if number > KEYS_MOST:
+        why = f"An agent has {KEYS_MOST} held keys in its life; register another agent."
+        raise Refused(refusal("conflict", why=why))
+    key = HostedKey(
+        agent_id=agent_id, number=number, address="", made_at=now, ends_with_apps=ends_with_apps
+    )
     try:
-        address = await signer.agent_address(agent_id)
-        if kept is not None and kept.ended_at is not None and kept.address == address:
-            # The signer was away when this key was ended.
-            await signer.agent_key_end(agent_id)
-            address = await signer.agent_address(agent_id)
+        return replace(key, address=await signer.agent_address(key.name))
     except SigningRefused as refused:
         raise Refused(refusal("signer_refused", why=str(refused))) from None
-    return address
 
 
-def host(uow: UnitOfWork, ctx: RequestContext[AgentIn, str]) -> HostedKeyOut:
-    """Put the key's address on file: terms that are signed from now on name it."""
-    agent = own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
-    address, kept = ctx.facts, uow.hosted_keys.get(agent.agent_id)
-    if kept is not None and kept.ended_at is None and kept.address == address:
-        return _shown(uow, ctx, kept)
-    key = HostedKey(agent_id=agent.agent_id, address=address, made_at=ctx.now)
+def keep_key(uow: UnitOfWork, ctx: AnyContext, key: HostedKey) -> HostedKey:
+    """Put the key's address on file: terms that are signed from now on name it. The agent's row is
+    locked. Errors: `conflict`.
+    """
+    kept = _check_agent_is_free(uow, ctx, key.agent_id, ctx.now)
+    if kept is not None and kept.ended_at is None:
+        return kept
+    if kept is not None and (kept.number >= key.number or kept.away_at is None):
+        why = "The agent's key ended meanwhile; ask again."
+        raise Refused(refusal("conflict", why=why, retry_safe=True))
     uow.hosted_keys.put(key)
     for chain_id in ctx.chains.ids():
-        uow.addresses.put(agent.agent_id, chain_id, address, ctx.now, nonce=None)
+        uow.addresses.put(key.agent_id, chain_id, key.address, ctx.now, nonce=None)
         # The signer made the key, and nobody else has it.
-        uow.addresses.prove(agent.agent_id, chain_id, address, ctx.now, signer_type="hosted")
-    refresh_row(uow, agent.agent_id, ctx)
-    return _shown(uow, ctx, key)
+        uow.addresses.prove(key.agent_id, chain_id, key.address, ctx.now, signer_type="hosted")
+    refresh_row(uow, key.agent_id, ctx)
+    return key
+
+
+async def make_key(deps: Deps, caller: Caller, request: AgentIn) -> HostedKey:
+    """Let the signer make the agent's key. Errors: `not_configured`, `not_found`, `conflict`."""
+    agent = await deps.store.read(lambda uow: own_agent(uow, caller, request.agent_id))
+    return await ready_key(deps, agent.agent_id, ends_with_apps=False)
+
+
+def host(uow: UnitOfWork, ctx: RequestContext[AgentIn, HostedKey]) -> HostedKeyOut:
+    """Hold the key for the agent, until its owner ends it."""
+    own_agent(uow, ctx.caller, ctx.request.agent_id, lock=True)
+    return _shown(uow, ctx, keep_key(uow, ctx, ctx.facts))
 
 
 async def read_key(deps: Deps, caller: Caller, request: AgentIn) -> HostedKeyOut:
@@ -127,7 +156,7 @@ async def read_key(deps: Deps, caller: Caller, request: AgentIn) -> HostedKeyOut
 
     def shown(uow: UnitOfWork) -> HostedKeyOut:
         agent = own_agent(uow, caller, request.agent_id)
-        key = uow.hosted_keys.get(agent.agent_id)
+        key = uow.hosted_keys.get(agent.agent_id, now)
         if key is not None:
             ctx = request_context(uow, deps, caller, now, request=request)
             return _shown(uow, ctx, key, is_offered=is_offered)
@@ -137,6 +166,7 @@ async def read_key(deps: Deps, caller: Caller, request: AgentIn) -> HostedKeyOut
             address=None,
             made_at=None,
             ended_at=None,
+            ends_with_apps=False,
             mandates=0,
             worst_case_now_usdc=ZERO,
             worst_case_ever_usdc=ZERO,
@@ -151,18 +181,16 @@ async def end(deps: Deps, caller: Caller, request: AgentIn) -> HostedKeyOut:
 
     def ended(uow: UnitOfWork) -> HostedKeyOut:
         agent = own_agent(uow, caller, request.agent_id, lock=True)
-        key = uow.hosted_keys.get(agent.agent_id)
+        key = uow.hosted_keys.get(agent.agent_id, now)
         if key is None:
             raise not_found("hosted key")
         if key.ended_at is None:
             key = key.ended(now)
-            uow.hosted_keys.put(key)
+            end_key(uow, deps, key)
         return _shown(uow, request_context(uow, deps, caller, now, request=request), key)
 
     answer = await written(deps, caller, ended)
-    if deps.agent_signer is None:
-        raise Refused(refusal("not_configured", what="the signer, which keeps the key,"))
-    await deps.agent_signer.agent_key_end(request.agent_id)
+    await end_keys_that_are_over(deps, request.agent_id)
     return answer
 
 

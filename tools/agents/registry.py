@@ -17,7 +17,9 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found, wallet_of
 from tools.context.credentials import hashed
 from tools.dispatch.idempotency import owner_scope
+from tools.dispatch.storage_allowance import written
 from tools.keeper.hall_rollup import refresh_row
+from tools.keeper.held_keys import try_to_end_keys
 from tools.model.fields import (
     Address,
     AgentId,
@@ -33,6 +35,7 @@ from tools.model.name_policy import is_equal_to_one
 from tools.model.operation import (
     AnyContext,
     Caller,
+    Deps,
     HandlerResult,
     Operation,
     RequestContext,
@@ -193,14 +196,13 @@ def _name_taken(reason: str, *steps: NextStep) -> Refused:
     return Refused(refusal("conflict", why=reason, detail=detail, next=(_ANOTHER, *steps)))
 
 
-def new_agent(uow: UnitOfWork, ctx: AnyContext, name: str, address: str | None = None) -> Agent:
-    """Register an agent of the calling owner, without a key.
+def check_new_agent(uow: UnitOfWork, ctx: AnyContext, name: str) -> None:
+    """Check that the calling owner can register an agent of this name.
 
     Errors: `rate_limited` above an owner's number of agents, `conflict` for a name that reads as
     another's.
     """
     limit, owner_id = ctx.config.agents_per_owner, ctx.caller.user_id or ""
-    uow.identities.user(owner_id, lock=True)
     names = uow.identities.names_of(owner_id)
     if limit and len(names) >= limit:
         why = f"An owner has {limit} agents at the most."
@@ -210,8 +212,17 @@ def new_agent(uow: UnitOfWork, ctx: AnyContext, name: str, address: str | None =
     if is_equal_to_one(name, uow.hall.ranked_names(owner_id)):
         # Whoever reads the Hall by its names would take one for the other.
         raise _name_taken("An agent that is ranked in the Hall has a name that reads the same.")
+
+
+def new_agent(
+    uow: UnitOfWork, ctx: AnyContext, agent_id: str, name: str, address: str | None = None
+) -> Agent:
+    """Register an agent of the calling owner, without a key. Errors: as `check_new_agent`."""
+    owner_id = ctx.caller.user_id or ""
+    uow.identities.user(owner_id, lock=True)
+    check_new_agent(uow, ctx, name)
     own = None if address is None else wallet_of(ctx, address)
-    agent = Agent(ctx.ids.short("u_"), owner_id, name, own, ctx.now)
+    agent = Agent(agent_id, owner_id, name, own, ctx.now)
     uow.identities.add_agent(agent)
     refresh_row(uow, agent.agent_id, ctx)
     return agent
@@ -219,7 +230,7 @@ def new_agent(uow: UnitOfWork, ctx: AnyContext, name: str, address: str | None =
 
 def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerResult[Registered]:
     """Register an agent and mint its first key."""
-    agent = new_agent(uow, ctx, ctx.request.name, ctx.request.address)
+    agent = new_agent(uow, ctx, ctx.ids.short("u_"), ctx.request.name, ctx.request.address)
     key_id, key = ctx.ids.short("k_"), ctx.ids.token("ak_")
     uow.identities.add_key(key_id, agent.agent_id, hashed(key), ctx.now)
     answer = Registered(
@@ -259,16 +270,23 @@ def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HandlerResul
     return HandlerResult(answer, stored_body=answer.model_copy(update={"key": None}))
 
 
-def revoke_key(uow: UnitOfWork, ctx: RequestContext[AgentKeyIn, None]) -> Revoked:
+async def revoke_key(deps: Deps, caller: Caller, request: AgentKeyIn) -> Revoked:
     """Revoke a key at once; with the last one every app's access to the agent ends."""
-    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
-    if not uow.identities.revoke_key(agent.agent_id, ctx.request.key_id, ctx.now):
-        raise not_found("live key")
-    if all(key.revoked_at is not None for key in uow.identities.keys_of(agent.agent_id)):
-        # Without a key the agent is retired: what apps may do in its name ends with the last one.
-        for grant in uow.grants.of_agent(agent.agent_id, lock=True):
-            uow.grants.end(grant.grant_id, ctx.now, "key")
-    return Revoked(key_id=ctx.request.key_id, revoked_at=ctx.now)
+    now = deps.clock.now()
+
+    def revoked(uow: UnitOfWork) -> Revoked:
+        agent = own_agent(uow, caller, request.agent_id)
+        if not uow.identities.revoke_key(agent.agent_id, request.key_id, now):
+            raise not_found("live key")
+        if all(key.revoked_at is not None for key in uow.identities.keys_of(agent.agent_id)):
+            # Without a key the agent is retired: what apps may do in its name ends with the last.
+            for grant in uow.grants.of_agent(agent.agent_id, lock=True):
+                uow.grants.end(grant.grant_id, now, "key")
+        return Revoked(key_id=request.key_id, revoked_at=now)
+
+    answer = await written(deps, caller, revoked)
+    await try_to_end_keys(deps, request.agent_id)
+    return answer
 
 
 def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
@@ -367,7 +385,7 @@ OPERATIONS: Final = (
         route=("DELETE", "/wallet/agents/{agent_id}/keys/{key_id}"),
         request_model=AgentKeyIn,
         response_model=Revoked,
-        handler=revoke_key,
+        pass_through=revoke_key,
         writes=True,
         destructive=True,
         family="agents",

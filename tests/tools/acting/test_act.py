@@ -286,7 +286,7 @@ async def test_where_no_key_is_held_it_is_not_configured(world: World, keys: Age
     assert told.body["ended_at"] is not None
     mine = await enter(m, "in-1", "5")
     assert (mine.status, mine.body["error"]) == (409, "not_configured")
-    assert keys.keys.agent_key(m.agent.user_id or "") is None
+    assert keys.keys.agent_key(f"{m.agent.user_id}-1") is None
 
 
 async def test_only_the_owner_lets_the_service_hold_a_key_and_reads_what_is_at_stake(
