@@ -7,7 +7,7 @@ from typing import Final
 
 from domain.agents.sent_calls import HostedKey, SentCall
 from storage.codec import Table
-from storage.sql import Repository, exists, first, micros
+from storage.sql import Repository, exists, micros
 
 _CALLS: Final = Table("sent_calls", SentCall, key="agent_id, public_id, key")
 _KEYS: Final = Table("hosted_keys", HostedKey, key="agent_id")
@@ -89,9 +89,3 @@ class HostedKeyRepository(Repository):
         """Note that the signer has put the key away."""
         text = "UPDATE hosted_keys SET away_at = :at WHERE agent_id = :agent AND number = :number"
         self._sql.run(text, at=micros(now), agent=key.agent_id, number=key.number)
-
-    def count(self, now: datetime) -> int:
-        """How many keys sign."""
-        text = f"SELECT count(*) AS n FROM hosted_keys WHERE ended_at IS NULL AND NOT ({_OVER})"
-        row = first(self._sql, text, now=micros(now))
-        return 0 if row is None else int(row["n"])
