@@ -13,7 +13,7 @@ from app.components import refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record, pick
 from app.words.clauses import inactive
-from app.words.fields import FIELDS, plain_value
+from app.words.fields import CLAUSE_OF, FIELDS, plain_value
 from app.words.text import _
 
 PARTS: Final = "mandate,progress"
@@ -32,7 +32,7 @@ async def show_review(visit: PageRequest, refused: OperationRefused | None = Non
         signed=m["status"] != "draft",
         terms=terms,
         unpromised=tuple(_unpromised(clauses)),
-        lines=tuple(_lines(terms["typed_data"], clauses)),
+        lines=tuple(_lines(terms["typed_data"])),
         # What the browser checks and the wallet signs.
         block=Record(
             pick(terms, "typed_data", "digest"),
@@ -53,7 +53,7 @@ def _unpromised(clauses: tuple[Json, ...]) -> Iterator[str]:
     yield from (later.format(n=c["n"]) for c in clauses if inactive(c))
 
 
-def _lines(typed: Json, clauses: tuple[Json, ...]) -> Iterator[Record]:
+def _lines(typed: Json) -> Iterator[Record]:
     """The signed values in their order: each as the wallet shows it, and what it means."""
     for field in typed["types"]["MandateTerms"]:
         name, raw = field["name"], str(typed["message"][field["name"]])
@@ -64,7 +64,7 @@ def _lines(typed: Json, clauses: tuple[Json, ...]) -> Iterator[Record]:
             kind=kind,
             meaning=meaning,
             meaning_text=plain_value(kind, raw),
-            clause=next((c["n"] for c in clauses if name in c["signed_fields"]), None),
+            clause=CLAUSE_OF.get(name),
         )
 
 

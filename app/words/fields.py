@@ -41,6 +41,13 @@ FIELDS: Final[Mapping[str, tuple[str, Kind, str]]] = {
     "nonce": (_("Makes these terms unlike all others"), "nonce", "Number"),
 }
 """(its meaning, its kind, its label on a device, whose line is short: at most 20 characters)."""
+# The clause that a value stands behind; the rest belongs to none.
+CLAUSE_OF: Final[Mapping[str, int]] = {
+    "budgetUsdc": 1, "perTxCap": 2, "dailyCap": 3, "stopFloor": 4, "stopFloorBps": 4,
+    "allowedTargetsHash": 5, "guardTargetsHash": 5, "approvalAbove": 6, "onFloor": 7,
+    "horizonDays": 8, "endsAt": 8, "issuedAt": 8, "agentFeeBps": 9,
+    "owner": 10, "agent": 10, "nonce": 10,
+}  # fmt: skip
 
 
 def plain_value(kind: Kind, raw: str) -> str:

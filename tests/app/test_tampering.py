@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from app import assets
+from app.page_context import PageRequest
+from app.replies import freeze, thaw
 from chain.contracts.eip712 import digest as digest_of
 from domain.mandates.terms import FIELDS
 from tests import npm
@@ -48,22 +50,46 @@ def looked(pages: list[Json]) -> list[Json]:
 
 
 def as_checked(page: Page) -> Json:
-    """What setup.js reads off a page."""
+    """What setup.js reads off the page on which terms are signed."""
     block = json.loads(page.one("script", id="terms").text)
-    texts, n = {}, None
+    texts: dict[str, str] = {}
+    by: dict[str, str] = {}
+    rows: list[Json] = []
+    n = None
     for e in page.elements:
         n = e.attributes.get("data-clause", n)
         if e.name == "p" and n is not None and n not in texts:
             texts[n] = e.text.strip()
+        if e.name == "tr" and n == "5":
+            rows.append({"text": e.text, "by": None})
+        if "data-by" in e.attributes and n is not None:
+            held = e.attributes["data-by"]
+            if rows and n == "5" and n in by:
+                rows[-1]["by"] = held
+            by.setdefault(n, held)
+        if e.attributes.get("id") == "lines":
+            break
     lines = {
         e.attributes["data-field"]: e.text.strip()
         for e in page.elements
         if "data-field" in e.attributes
     }
-    return {**block, "texts": texts, "lines": lines}
+    named = {
+        name: {
+            e.attributes[f"data-{name}"]: e.text.strip()
+            for e in page.elements
+            if f"data-{name}" in e.attributes
+        }
+        for name in ("shows", "means")
+    }
+    written = [e.text for e in page.elements if "data-theirs" in e.attributes]
+    words = [json.loads(e.text) for e in page.all("script", id="wallet-says")]
+    # The first row of the list is its heading.
+    shown = {**named, "by": by, "rows": rows[1:], "written": written, "words": words and words[0]}
+    return {**block, "texts": texts, "lines": lines, **shown}
 
 
-FINE = {"digest": True, "targets": True, "words": []}
+FINE = {"digest": True, "targets": True, "words": [], "shown": []}
 TERMS: dict[str, Json] = {
     "as they come": {},
     "asking": {"approval_above_usdc": "60.5"},
@@ -101,7 +127,7 @@ async def test_after_the_signature_the_sentence_of_the_period_fits_too(site: Sit
     assert (await m.as_owner("owner_sign", signature=signature)).status == 200
     signed = as_checked(await browser.get(f"/app/mandates/{m.id}/review"))
     assert "until" in signed["texts"]["8"]
-    assert looked([signed]) == [FINE]
+    assert looked([signed | {"words": page["words"]}]) == [FINE]
 
 
 def _digit(raw: str) -> str:
@@ -160,6 +186,73 @@ async def test_whatever_is_altered_some_check_of_the_browser_fails(site: Site) -
     assert len(cases) > 70
     found = dict(zip(cases, looked(list(cases.values())), strict=True))
     assert [name for name, told in found.items() if told == FINE] == []
+
+
+class Checked(Page):
+    """A page without the words that it marks as unchecked."""
+
+    def handle_data(self, data: str) -> None:
+        if not any("data-unchecked" in e.attributes for e in self._open):
+            super().handle_data(data)
+
+
+ANSWERED = {"enforced_by": ("Contract", "Service guard", "Venue"), "status": ("enforced", "stored_pending")}  # fmt: skip
+
+
+def leaves(value: Any, *path: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every other value that a leaf of an answer may be altered to, with its place."""
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, part in parts:
+            yield from leaves(part, *path, name)
+    elif path[-1] in ANSWERED and value in ANSWERED[path[-1]]:
+        yield from ((path, other) for other in ANSWERED[path[-1]] if other != value)
+    elif isinstance(value, bool):
+        yield path, not value
+    elif isinstance(value, int):
+        yield path, value + 1
+    elif isinstance(value, str) and value:
+        yield path, _digit(value)
+    elif value is None:
+        yield path, "7"
+
+
+@pytest.mark.parametrize("terms", ["asking", "reads of named hosts", "another venue"])
+async def test_whatever_of_the_answers_is_altered_is_found_or_marked_as_unchecked(
+    site: Site, monkeypatch: pytest.MonkeyPatch, terms: str
+) -> None:
+    m = await drafted(site.world, purpose="Only lend, and leave a reserve.", **TERMS[terms])
+    browser, path = await site.signed_in(m.owner_wallet), f"/app/mandates/{m.id}/review"
+    answers: dict[str, Json] = {}
+    alter: list[tuple[str, tuple[Any, ...], Any]] = []
+    run = PageRequest._run
+
+    async def altered(self: PageRequest, key: str | None, name: str, arguments: Any) -> Any:
+        answer = thaw(await run(self, key, name, arguments))
+        answers[name] = answer
+        for of, way, value in alter:
+            if of == name:
+                answer = put(answer, *way, value) if value is not None else answer
+        return freeze(answer)
+
+    monkeypatch.setattr(PageRequest, "_run", altered)
+    page = await browser.get(path)
+    honest = Checked(page.status, page.headers, page.source).said
+    shown: dict[str, Page] = {}
+    for name, answer in list(answers.items()):
+        for way, value in leaves(answer):
+            alter[:] = [(name, way, value)]
+            got = await browser.get(path)
+            there = got.all("body", data_chain=str(page.one("body").attributes["data-chain"]))
+            if got.status == 200 and there and got.all("button", id="sign"):
+                shown[f"{name} {way} {value!r}"] = got
+    assert len(shown) > 150
+    found = dict(zip(shown, looked([as_checked(p) for p in shown.values()]), strict=True))
+    words = {n: Checked(p.status, p.headers, p.source).said for n, p in shown.items()}
+    passed = [n for n, checks in found.items() if checks == FINE and words[n] != honest]
+    assert passed == [], "\n".join(passed)
+    assert sum(checks != FINE for checks in found.values()) > 60
+    assert any(p.said != page.said and found[n] == FINE for n, p in shown.items()), "marked"
 
 
 async def test_values_altered_together_with_their_fingerprint_still_fail_by_their_words(

@@ -72,10 +72,10 @@ async def test_pages_keep_their_budgets_on_a_slow_phone(
     # How soon depends on who else uses the machine: it is printed, and marked where it is missed.
     missed = "" if most <= LCP_MS else f"  <-- missed, at a load of {os.getloadavg()[0]:.1f}"
     figures["lcp_ms (at most 1200)"] = f"{most:.0f}{missed}"
-    figures["css_kb (at most 20)"], figures["js_kb (at most 25)"] = css / KB, js / KB
+    figures["css_kb (at most 24)"], figures["js_kb (at most 32)"] = css / KB, js / KB
     figures["layout shift (at most 0.01)"] = round(shifts, 4)
-    assert css <= 20_000
-    assert js <= 25_000
+    assert css <= 24_000
+    assert js <= 32_000
     assert shifts <= SHIFT
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.pages import transactions
+from app.words.fields import FIELDS as MEANINGS
 from domain.mandates.terms import FIELDS
 from tests.app.lives import created, paused, stopped
 from tests.browser.conftest import Stage
@@ -48,7 +49,16 @@ TERMS: dict[str, Alters] = {
     "a selector of the list": lambda t: re.sub(r'("selector": "0x)[0-9a-f]', r"\g<1>z", t, count=1),
     "the network": swap('data-chain="31337"', 'data-chain="8453"'),
     "the session’s owner": swap('data-owner="0x', 'data-owner="0x0'),
-    "the factory on the screen": lambda t: re.sub(r'(data-says="factory">)(<[^>]*>)*', r"\g<0>0x", t),
+    "the factory on the screen": lambda t: re.sub(r'(data-(?:says|shows)="factory">)(<[^>]*>)*', r"\g<0>0x", t),
+    **{f"{name} on the screen": lambda t, name=name: re.sub(
+        rf'(data-shows="{name}">(?:<[^>]*>)*)', r"\g<1>9", t
+    ) for name in ("budget", "agent", "before_pause", "today", "ever", "digest", "here", "name", "version", "chain")},
+    **{f"the meaning of {name}": lambda t, name=name: re.sub(rf'(data-means="{name}">)', r"\g<1>9", t)
+       for name, (_, kind, _label) in MEANINGS.items() if kind not in ("text", "address", "hash", "nonce")},
+    "who holds clause 1": lambda t: t.replace('data-by="Contract"', 'data-by="Venue"', 1),
+    "who holds clause 6": lambda t: re.sub(r'(data-clause="6".*?data-by=")[^"]*', r"\g<1>Contract", t, flags=re.S),
+    "who holds clause 7": lambda t: re.sub(r'(data-clause="7".*?data-by=")[^"]*', r"\g<1>Contract", t, flags=re.S),
+    "who holds an entry": lambda t: re.sub(r'(<tbody>.*?data-by=")Contract', r"\g<1>Service guard", t, count=1, flags=re.S),
 }  # fmt: skip
 
 
@@ -65,6 +75,10 @@ async def test_terms_that_were_altered_cannot_be_signed(stage: Stage) -> None:
             await window.says("Do not sign. Tell the operator.")
             assert await window.button("Sign these terms").is_disabled(), what
             assert await window.page.locator("#checks li.no").count() >= 1, what
+        # What no check can find out is marked where it stands.
+        marked = await window.page.locator("main [data-unchecked] .by").all_inner_texts()
+        assert len(marked) >= 3
+        assert set(marked) == {"unchecked words"}
         wallet.account = "0x" + "44" * 20
         await window.page.unroute_all()
         await window.goto(path)

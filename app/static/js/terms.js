@@ -10,9 +10,15 @@ export function plain(base) {
 }
 const percent = (bps) => Number(bps) / 100 + "%";
 
-function until(seconds) {
+function minute(seconds) {
   const at = new Date(Number(seconds) * 1000), day = { timeZone: "UTC", dateStyle: "long" };
-  return `until ${at.toLocaleDateString("en-GB", day)}, ${at.toISOString().slice(11, 16)} UTC`;
+  return `${at.toLocaleDateString("en-GB", day)}, ${at.toISOString().slice(11, 16)} UTC`;
+}
+
+/** An amount as it stands outside of clauses: thousands apart; `cents`: in whole ones, rounded up. */
+function money(base, cents) {
+  const [whole, part] = plain(cents ? (BigInt(base) + 9999n) / 10000n * 10000n : base).split(".");
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + "." + part;
 }
 
 // What an entry is called in clause 5: a host, venue or symbol that its writer chose is in the entry alone.
@@ -36,7 +42,7 @@ export function sentences(m, items) {
     5: [`The agent may only deal with: ${[...new Set(items.map(place))].join(", ") || "nothing at all"}.`],
     6: BigInt(m.approvalAbove) ? [above + "vault takes an action only with your signature over that very action, once.", above + "service hands out no calldata before you approve; an action sent past the service is flagged."] : ["The agent acts on its own inside these limits."],
     7: ["At the stop line the mandate stops and " + (Number(m.onFloor) ? "the keeper closes open positions." : "open positions are kept for you to decide.")],
-    8: Number(m.issuedAt) + m.horizonDays * 86400 === Number(m.endsAt) ? [lasts + "from your signature.", lasts + until(m.endsAt) + "."] : [],
+    8: Number(m.issuedAt) + m.horizonDays * 86400 === Number(m.endsAt) ? [lasts + "from your signature.", lasts + "until " + minute(m.endsAt) + "."] : [],
     9: [Number(m.agentFeeBps) ? `The agent earns ${percent(m.agentFeeBps)} of the gain that the vault measured, once, at settlement, rounded down.` : "The agent earns no fee."],
     10: ["You can pause, stop and withdraw at any time; open positions can hold a withdrawal back for at most 3 days after the mandate is closed. Only the agent of these terms acts."],
   };
@@ -45,6 +51,37 @@ export function sentences(m, items) {
 /** The clauses whose sentence on the screen does not follow from the values. */
 export function wrongWords(m, items, sentence) {
   return Object.entries(sentences(m, items)).filter(([n, allowed]) => !allowed.includes(sentence(n))).map(([n]) => n);
+}
+
+// Who holds an entry of clause 5 (domain/mandates/clauses.py).
+const holds = (i) => (i.kind === "contract" || i.kind === "vault" ? "Contract" : i.kind === "venue" && i.venue !== "hyperliquid" && i.label ? "Venue" : "Service guard");
+
+// What its writer chose in an entry: the only text of it that is no name of the service's.
+const theirs = (i) => [...(i.kind === "venue" && !i.label && i.venue !== "hyperliquid" ? [i.venue] : []), ...(i.hosts ?? i.symbols ?? [])].join(", ");
+
+/** Who holds the agent to a clause, by what its sentence says; undefined where it holds the agent to nothing. */
+function holder(n, m, items, sentence) {
+  const at = items.filter((i) => i.kind === "venue").map(holds);
+  if (n === "6") return BigInt(m.approvalAbove) ? (/ the vault takes /.test(sentence) ? "Contract" : "Service guard") : undefined;
+  return n === "7" ? "Service guard" : n === "5" ? at.find((who) => who === "Venue") ?? at[0] ?? "Contract" : "Contract";
+}
+
+/** Everything besides the clauses that the page shows of these values, by its name; `says`: the page's own words by their code. */
+function shown({ domain, message: m }, digest, says) {
+  const [budget, floor, day, above] = [m.budgetUsdc, m.stopFloor, m.dailyCap, m.approvalAbove].map(BigInt), usdc = (v) => money(v) + " USDC";
+  const ever = budget - floor + (floor + 49n) / 50n, today = money(day < ever ? day : ever, true);
+  return [{ budget: money(budget), agent: m.agent, before_pause: today, today, ever: money(ever, true), digest, here: m.publicId, name: domain.name, version: domain.version, chain: String(domain.chainId), factory: domain.verifyingContract },
+    { budgetUsdc: usdc(budget), perTxCap: usdc(m.perTxCap), dailyCap: usdc(day), stopFloor: usdc(floor), stopFloorBps: percent(m.stopFloorBps), horizonDays: says("days", m.horizonDays), endsAt: minute(m.endsAt), issuedAt: minute(m.issuedAt),
+      agentFeeBps: percent(m.agentFeeBps), approvalAbove: above ? usdc(above) : says("never"), onFloor: Number(m.onFloor) ? says("closed") : says("kept") }];
+}
+
+/** The names of what the page shows that does not follow from the values. */
+export function unlike({ typed, digest, items, shows, means, by, texts, rows, written }, words) {
+  const [values, meanings] = shown(typed, digest, words), differ = (a, b) => Object.keys({ ...a, ...b }).filter((name) => a[name] !== b[name]);
+  const own = items.map(theirs).filter(Boolean), entry = (i, n) => rows[n]?.by === holds(i) && rows[n].text.includes(i.kind === "contract" ? `${i.address} ${i.selector}` : theirs(i));
+  return [...differ(values, shows), ...differ(meanings, means),
+    ...Object.keys(texts).filter((n) => by[n] !== holder(n, typed.message, items, texts[n])),
+    ...(rows.length === items.length && items.every(entry) && same(written, [...own, ...own]) ? [] : ["5"])];
 }
 
 /** True where both lists of clause 5 hash to what is signed (docs/canonical-encodings.md). */
