@@ -318,7 +318,8 @@ def _relayed(op: Operation, whole: Handler, cache: ResponseCache) -> Handler:
         now = deps.clock.now()
         cached = cache.get(request, now)
         if cached is not None:
-            charge_call(deps, ANONYMOUS, asker.address, op, now, prepaid_cost=asker.prepaid_cost)
+            cost = asker.prepaid_cost
+            await charge_call(deps, ANONYMOUS, asker.address, op, now, prepaid_cost=cost)
             return cached
         response = await whole(request)
         if isinstance(response, web.Response):

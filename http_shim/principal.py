@@ -74,7 +74,7 @@ async def asker_of(
     try:
         prepaid_cost = digest is not None and deps.rates.knows(READS, digest)
         if prepaid_cost:
-            charge_request(deps, digest, address, cost=cost)
+            await charge_request(deps, digest, address, cost=cost)
         if cookie and not has_credential(headers):
             caller = ANONYMOUS if prepaid_cost else await _visitor(deps, cookie)
         else:
@@ -82,8 +82,8 @@ async def asker_of(
                 deps, headers, on_mcp=on_mcp, address=address, presumes=not on_mcp
             )
         if not prepaid_cost:
-            charge_request(deps, caller.credential, address, cost=cost)
-        charge_owner(deps, caller, cost=cost)
+            await charge_request(deps, caller.credential, address, cost=cost)
+        await charge_owner(deps, caller, cost=cost)
     except (Refused, Unavailable) as trouble:
         return RequestPrincipal(address, trouble=_anew(trouble))
     return RequestPrincipal(address, caller, prepaid_cost=1)

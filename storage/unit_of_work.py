@@ -29,6 +29,7 @@ from storage.repositories.order_limits import (
 from storage.repositories.orders import OrderRepository
 from storage.repositories.paper_books import PaperBookRepository
 from storage.repositories.policies import PolicyRepository
+from storage.repositories.rate_meters import RateMeterRepository
 from storage.repositories.resync_progress import ResyncRepository
 from storage.repositories.sent_calls import HostedKeyRepository, SentCallRepository
 from storage.repositories.state_cache import StateCache
@@ -79,6 +80,7 @@ class UnitOfWork:
     webhooks: WebhookRepository
     stored: StoredBytesRepository
     mcp: McpPlaceRepository
+    rate_meters: RateMeterRepository
     venue_keeping: StopLineStateRepository
 
     def __init__(self, sql: Sql, cache: StateCache):

@@ -30,7 +30,6 @@ from server.mcp_api.session_limits import (
     SessionGuard,
     replayed,
 )
-from server.mcp_api.shared_places import are_shared
 from tools.model.toolsets import HEADER
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
@@ -159,7 +158,7 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         session_idle_timeout=IDLE_S,
     )
     transport = SseServerTransport("/messages/", security_settings=checks)
-    if are_shared(server.deps):
+    if server.deps.has_peers:
         server.guests = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, security_settings=checks
         )

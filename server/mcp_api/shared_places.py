@@ -65,11 +65,6 @@ class Holder(Protocol):
         ...
 
 
-def are_shared(deps: Deps) -> bool:
-    """True where the operator said, by a key ring, that several processes serve one database."""
-    return deps.sealing.shared and not deps.store.url.startswith("sqlite:")
-
-
 class SharedPlaces:
     """This process's places in the database, and those of the others as they are asked for."""
 

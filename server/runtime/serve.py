@@ -28,6 +28,7 @@ from server.runtime.logs import prepare_logging
 from server.runtime.metrics_listener import figures, listener
 from server.runtime.open_files import raise_file_limit, say_once_a_minute
 from server.runtime.schema_upgrade import ensure_schema
+from server.runtime.shared_rates import SharedRates
 from server.settings import Settings
 from server.wiring import Runtime, build_runtime
 from tools.model.client_documents import ClientDocuments
@@ -96,6 +97,8 @@ async def serve_until(
         runner = await listen_on(app, sock)
         try:
             group.start_soon(watch_loop, metrics)
+            if deps.has_peers:
+                group.start_soon(SharedRates(deps).run)
             if parts.deps.webhooks is not None:
                 group.start_soon(_run_notifications, deps, app, outbound)
 

@@ -370,6 +370,11 @@ Table(
     PrimaryKeyConstraint("place_hash", "n"),
     Index("mcp_inbox_process", "process"), Index("mcp_inbox_age", "created_at"),
 )  # fmt: skip
+# Calls of a minute, counted by several processes: when those of one key are paid off.
+Table(
+    "rate_meters", metadata,
+    Column("meter_hash", Text, primary_key=True), need("due_at", BIG), Index("rate_meters_due", "due_at"),
+)  # fmt: skip
 
 # -- trading
 

@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import anyio
 import pytest
+from aiohttp import ClientSession
 
 from storage.repositories.identities import Agent
 from storage.store import open_store
@@ -41,12 +43,14 @@ class Pair:
     url: str
     ports: list[int]
     balancer: Balancer
+    settings: Mapping[str, str] = field(default_factory=dict)
     running: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
 
     async def start(self, port: int) -> None:
         env = PATIENTLY | {
             "PATH": os.defpath, "PYTHONPATH": str(ROOT), "WALLET_DATABASE_URL": self.url, "WALLET_DOOR": "on",
             "WALLET_LOG_LEVEL": "WARNING", "WALLET_STATE_KEYS": "k" * 32, "WALLET_BASE_URL": self.balancer.base,
+            **self.settings,
         }  # fmt: skip
         process = subprocess.Popen(
             [sys.executable, "-m", "server", "serve", "--no-keeper", "--port", str(port)],
@@ -75,11 +79,11 @@ async def person(url: str) -> None:
 
 
 @asynccontextmanager
-async def pair(url: str) -> AsyncIterator[Pair]:
+async def pair(url: str, **settings: str) -> AsyncIterator[Pair]:
     await person(url)
     ports = [free_port(), free_port()]
     async with balancing(ports) as balancer:
-        two = Pair(url, ports, balancer)
+        two = Pair(url, ports, balancer, settings)
         try:
             async with anyio.create_task_group() as group:
                 for port in ports:
@@ -166,6 +170,32 @@ async def test_a_process_that_stops_and_starts_costs_an_error_that_is_safe_to_re
     # A stream ends with its process, once for each of its clients; nothing else is noticed.
     assert set(tally.errors) <= ({"MCPError: Connection closed"} if "sse" in way else set())
     assert tally.errors.total() <= 5 * turns
+
+
+async def test_a_caller_who_alternates_has_one_limit_in_both_processes(pg_url: str) -> None:
+    limit, calls = 240, 700
+    settings = {"WALLET_RATE_READS": str(limit), "WALLET_RATE_ANONYMOUS": str(limit)}
+
+    async def call(
+        http: ClientSession, ports: Iterator[int], who: str | None, answers: list[int]
+    ) -> None:
+        for port in ports:
+            url = f"http://127.0.0.1:{port}/wallet/agents/me"
+            async with http.get(url, headers=by_key(who)) as reply:
+                answers.append(reply.status)
+
+    async with pair(pg_url, **settings) as two, ClientSession() as http:
+        # Whoever has no key is refused, and pays for that too.
+        for who, status, cost in ((ALICE, 200, 1), (None, 401, 2)):
+            ports, began, answers = iter(two.ports * (calls // 2)), time.monotonic(), list[int]()
+            async with anyio.create_task_group() as group:
+                for _ in range(8):
+                    group.start_soon(call, http, ports, who, answers)
+            minutes = (time.monotonic() - began) / 60
+            assert set(answers) == {status, 429}
+            # What is paid off meanwhile, and a slice and a call that the other has not heard of.
+            counted = answers.count(status) * cost
+            assert limit <= counted <= limit * (1 + minutes + 1 / 16) + 8
 
 
 @pytest.mark.node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -15,6 +15,11 @@ WRONG_CREDENTIAL: Final = 5
 OWNER_TIMES: Final = 2  # what one credential may, an owner's may together
 ANONYMOUS: Final = "requests without a key"
 READS: Final = "reads"
+CHALLENGES: Final = "sign-in challenges"
+CHALLENGES_TOGETHER: Final = "sign-in challenges of one address"
+RELAYS: Final = "relays"
+# Who has no credential is counted under these.
+OF_STRANGERS: Final = frozenset({ANONYMOUS, CHALLENGES, CHALLENGES_TOGETHER, RELAYS})
 WALLETS_AN_ADDRESS: Final = 10  # that can start signing in as often as one may
 WALLET_LENGTH: Final = 42
 
@@ -37,7 +42,7 @@ def _trusted(setting: str) -> tuple[Network, ...]:
     return networks(setting)
 
 
-def charge_call(
+async def charge_call(
     deps: Deps,
     caller: Caller,
     address: str | None,
@@ -54,82 +59,68 @@ def charge_call(
     """
     if op.name == "auth_challenge" and address is not None:
         limit, of = deps.config.rate_challenges, f"{address} {str(wallet)[:WALLET_LENGTH].lower()}"
-        deps.rates.acquire("sign-in challenges", of, limit, now)
+        await deps.rates.charge(CHALLENGES, of, limit, now)
         # Behind a proxy that is not known as one, everybody has the same address.
-        many = "sign-in challenges of one address"
-        deps.rates.acquire(many, address, limit * WALLETS_AN_ADDRESS, now)
+        await deps.rates.charge(CHALLENGES_TOGETHER, address, limit * WALLETS_AN_ADDRESS, now)
     if op.is_relay and address is not None:
-        deps.rates.acquire("relays", address, deps.config.trading.relays_per_minute, now)
+        await deps.rates.charge(RELAYS, address, deps.config.trading.relays_per_minute, now)
     counted = 0 if op.writes and caller.credential is not None else prepaid_cost
-    _take(deps, caller, address, op, now, cost=op.weight - counted)
+    for subject, whose, limit in _meters(deps, caller, address, op):
+        await deps.rates.charge(subject, whose, limit, now, cost=op.weight - counted)
 
 
 def charge_refusal(
     deps: Deps, caller: Caller, address: str | None, op: Operation, now: datetime
 ) -> None:
     """Charge a refused call once more: it cost as much as one that succeeds, without a result."""
-    _take(deps, caller, address, op, now, cost=REFUSED, force=True)
+    for subject, whose, limit in _meters(deps, caller, address, op):
+        deps.rates.acquire(subject, whose, limit, now, cost=REFUSED, force=True)
 
 
-def charge_request(
+async def charge_request(
     deps: Deps, credential: str | None, address: str | None, *, cost: int = 1
 ) -> None:
     """Count a request, whatever it asks for, before anything is done for it: for its credential,
     where that is a good one, else for its address. Errors: `rate_limited`.
     """
-    if credential is None:
-        charge_stranger(deps, address, cost=cost)
-    else:
-        limit, now = deps.config.rate_reads, deps.clock.now()
-        deps.rates.acquire(READS, credential, limit, now, cost=cost)
+    now = deps.clock.now()
+    if credential is not None:
+        await deps.rates.charge(READS, credential, deps.config.rate_reads, now, cost=cost)
+    elif address is not None:
+        await deps.rates.charge(ANONYMOUS, address, deps.config.rate_anonymous, now, cost=cost)
 
 
-def charge_owner(deps: Deps, caller: Caller, *, cost: int = 1) -> None:
+async def charge_owner(deps: Deps, caller: Caller, *, cost: int = 1) -> None:
     """Count a request for the owner behind its credential as well. Errors: `rate_limited`."""
-    _take_of_owner(deps, caller, READS, deps.config.rate_reads, deps.clock.now(), cost=cost)
+    for subject, owner_id, limit in _meter_of_owner(caller, READS, deps.config.rate_reads):
+        await deps.rates.charge(subject, owner_id, limit, deps.clock.now(), cost=cost)
 
 
 def charge_stranger(deps: Deps, address: str | None, *, cost: int = 1) -> None:
-    """Count a request that no credential of ours came with. Errors: `rate_limited`."""
+    """Count what was done for a stranger, at once. Errors: `rate_limited`."""
     if address is not None:
         limit, now = deps.config.rate_anonymous, deps.clock.now()
         deps.rates.acquire(ANONYMOUS, address, limit, now, cost=cost)
 
 
-def _take(
-    deps: Deps,
-    caller: Caller,
-    address: str | None,
-    op: Operation,
-    now: datetime,
-    *,
-    cost: int,
-    force: bool = False,
-) -> None:
+def _meters(
+    deps: Deps, caller: Caller, address: str | None, op: Operation
+) -> Iterator[tuple[str, str, int]]:
+    """The meters of a call: the subject, whose it is, and the limit of a minute."""
     config = deps.config
     if caller.credential is not None:
         writes = "writes", config.rate_writes
         subject, limit = writes if op.writes else (READS, config.rate_reads)
-        deps.rates.acquire(subject, caller.credential, limit, now, cost=cost, force=force)
-        _take_of_owner(deps, caller, subject, limit, now, cost=cost, force=force)
+        yield subject, caller.credential, limit
+        yield from _meter_of_owner(caller, subject, limit)
     elif address is not None:
-        deps.rates.acquire(ANONYMOUS, address, config.rate_anonymous, now, cost=cost, force=force)
+        yield ANONYMOUS, address, config.rate_anonymous
 
 
-def _take_of_owner(
-    deps: Deps,
-    caller: Caller,
-    subject: str,
-    limit: int,
-    now: datetime,
-    *,
-    cost: int = 1,
-    force: bool = False,
-) -> None:
-    """Count for all keys of all agents together, or for all sessions: agents never use up what
+def _meter_of_owner(caller: Caller, subject: str, limit: int) -> Iterator[tuple[str, str, int]]:
+    """The meter of all keys of all agents together, or of all sessions: agents never use up what
     their owner needs to stop them.
     """
     if caller.owner_id is not None:
         whose = "your owner's agents" if caller.role == "agent" else "your sessions"
-        subject, limit = f"{subject} of {whose} together", limit * OWNER_TIMES
-        deps.rates.acquire(subject, caller.owner_id, limit, now, cost=cost, force=force)
+        yield f"{subject} of {whose} together", caller.owner_id, limit * OWNER_TIMES

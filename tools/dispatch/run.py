@@ -127,7 +127,7 @@ async def _answered(call: _Call, prepaid_cost: int) -> OperationResult:
     try:
         wallet = call.arguments.get("address")
         now = deps.clock.now()
-        charge_call(deps, caller, address, op, now, prepaid_cost=prepaid_cost, wallet=wallet)
+        await charge_call(deps, caller, address, op, now, prepaid_cost=prepaid_cost, wallet=wallet)
         reply = await (_run_cached_credential(call) if caller.from_cache else _run(call))
         return truncate_result(op, call.arguments, reply) if call.transport == "mcp" else reply
     except Refused as refused:

@@ -150,6 +150,11 @@ class Deps:
     stored: OwnerDays = field(default_factory=OwnerDays)
     documents: ClientDocuments | None = None
 
+    @property
+    def has_peers(self) -> bool:
+        """True where the operator said, by a key ring, that several processes serve."""
+        return self.sealing.shared and not self.store.url.startswith("sqlite:")
+
 
 T = TypeVar("T", bound=BaseModel, covariant=True)
 F = TypeVar("F", covariant=True)

@@ -1,4 +1,4 @@
-"""Rate limiter: limits of this process, in bounded memory (contract 1).
+"""Rate limiter: calls of a minute by key, in bounded memory (contract 1).
 
 The generic cell rate algorithm: one time a key says all that a full log of calls would, so that a
 stranger with many addresses costs a few dozen bytes each, and the oldest are forgotten.
@@ -12,23 +12,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from domain.refusals import Refused, refusal
 
 KEYS_MAX: Final = 50_000
 MINUTE: Final = timedelta(minutes=1)
+# The part of a minute's calls that a process counts for a key before the others hear of it.
+SLICE: Final = MINUTE / 16
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+Key: TypeAlias = tuple[str, str]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class SharedCounts(Protocol):
+    """Counts of several serving processes together."""
+
+    def announce(self, key: Key) -> None:
+        """A slice of this key was counted here that the others have not heard of."""
+        ...
+
+    async def settled(self, key: Key) -> None:
+        """Return once no slice of this key is unheard of, or waiting for that is of no use."""
+        ...
 
 
 @dataclass(slots=True)
 class RateLimiter:
     """Meters of calls by key: the time at which a key's calls are paid off; a key that is paid off
-    takes no place.
+    takes no place. With `shared`, what was counted since a slice was taken is kept apart.
     """
 
-    _due: OrderedDict[tuple[str, str], datetime] = field(default_factory=OrderedDict)
+    shared: SharedCounts | None = None
+    _due: OrderedDict[Key, datetime] = field(default_factory=OrderedDict)
+    _since: dict[Key, tuple[datetime, timedelta]] = field(default_factory=dict)
+
+    async def charge(
+        self, subject: str, whose: str, limit: int, now: datetime, *, cost: int = 1
+    ) -> None:
+        """Count a call as `acquire` does, once the other processes know what was counted here: all
+        of them let through a slice and a call each beyond the limit at the most.
+        """
+        if self.shared is not None and limit > 0:
+            await self.shared.settled((subject, whose))
+        self.acquire(subject, whose, limit, now, cost=cost)
 
     def acquire(
         self,
@@ -58,7 +85,33 @@ class RateLimiter:
         self._due[key] = min(due + step, now + 2 * MINUTE)
         self._due.move_to_end(key)
         while len(self._due) > KEYS_MAX:
-            self._due.popitem(last=False)
+            self._since.pop(self._due.popitem(last=False)[0], None)
+        if self.shared is not None:
+            self._note(self.shared, key, step, now)
+
+    def _note(self, shared: SharedCounts, key: Key, step: timedelta, now: datetime) -> None:
+        start, debt = self._since.get(key, (now, timedelta()))
+        self._since[key] = start, debt + step
+        if debt + step >= SLICE:
+            shared.announce(key)
+
+    def take(self, key: Key) -> tuple[datetime, timedelta] | None:
+        """Take what was counted of a key since the last time, as the time that its calls cost, and
+        since when; from now on it is counted anew.
+        """
+        return self._since.pop(key, None)
+
+    def give_back(self, key: Key, since: datetime, debt: timedelta) -> None:
+        """Keep for the next time what did not reach the others."""
+        start, more = self._since.get(key, (since, timedelta()))
+        if key in self._due:
+            self._since[key] = min(start, since), debt + more
+
+    def learn(self, key: Key, due: datetime, now: datetime) -> None:
+        """All processes together have counted up to this, without what was counted here since."""
+        if key in self._due:
+            debt = self._since.get(key, (now, timedelta()))[1]
+            self._due[key] = min(max(self._due[key], due + debt), now + 2 * MINUTE)
 
     def knows(self, subject: str, whose: str) -> bool:
         """Whether a call under this key was counted lately."""
