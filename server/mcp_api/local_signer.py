@@ -26,7 +26,8 @@ from domain.refusals import Refused, refusal
 from http_shim.identity import KEY_HEADER
 from server.mcp_api.proxy_client import SAME_KEY
 from server.system import SystemClock
-from tools.actions.act import REPLAYED, ActionIn, TransactionTold
+from tools.actions.act_models import ActionIn, TransactionTold
+from tools.actions.acting import REPLAYED
 from tools.actions.sending import STUCK
 
 ACT: Final = "mandate_act"
