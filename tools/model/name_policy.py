@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Final
 
 from domain.text import unfit_name
@@ -21,14 +22,45 @@ _AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn
 
 def reads_as(name: str) -> frozenset[str]:
     """The forms under which a reader may know a name; names that have one of these in common are
-    equal: its letters in NFKC, without regard to case and spaces, and the same with look-alikes as
-    one letter, without marks and punctuation.
+    equal: its letters in NFKC, without regard to case and spaces; the same with look-alikes as one
+    Latin letter, without marks and punctuation; and, of a name in any other script, with each
+    letter as the first of those that look like it (UTS 39), small and as it is written.
     """
-    plain = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+    normal = unicodedata.normalize("NFKC", name)
     skeleton = confusable_skeleton(to_latin(name)).translate(_AS_ONE)
-    return frozenset(
-        {plain, "".join(c for c in skeleton if unicodedata.category(c)[0] not in "PZ")}
-    )
+    forms = {"".join(normal.casefold().split()), _letters(skeleton)}
+    if not name.isascii():
+        forms |= {_letters(_drawn(text)).casefold() for text in (normal, normal.casefold())}
+    return frozenset(forms)
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text if unicodedata.category(c)[0] not in "PZ")
+
+
+def _drawn(text: str) -> str:
+    apart = unicodedata.normalize("NFD", text).translate(_first_alike())
+    return "".join(c for c in apart if not unicodedata.combining(c))
+
+
+@cache
+def _first_alike() -> Mapping[int, str]:
+    """Character to the first, by code point, of all that look like it or like one that does."""
+    # Its tables take a while to load, and hardly any name needs them.
+    from confusable_homoglyphs.confusables import confusables_data
+
+    first: dict[str, str] = {}
+
+    def root(char: str) -> str:
+        while first.setdefault(char, char) != char:
+            char = first[char]
+        return char
+
+    for char, alike in confusables_data.items():
+        for other in (h["c"] for h in alike if len(char) == len(h["c"]) == 1):
+            low, high = sorted((root(char), root(other)))
+            first[high] = low
+    return {ord(char): root(char) for char in list(first)}
 
 
 def is_equal_to_one(name: str, names: Iterable[str]) -> bool:

@@ -284,10 +284,27 @@ async def test_an_owner_has_no_two_agents_whose_names_read_the_same(both: World)
     for name in ALIKE:
         why = refused_name(await both.do("owner_agent_register", owner, name=name))
         assert why == "You have an agent whose name reads the same.", name
-    for pair in (("Sail", "SaiI"), ("modem", "modern"), ("BOT", "ВОТ"), ("Zoë", "zoe"), ("Agent 1", "Agent l"), ("ΑΒΕ", "abe"), ("ΑΛΦΑ", "αλφα")):  # fmt: skip
+    for pair in (("Sail", "SaiI"), ("modem", "modern"), ("BOT", "ВОТ"), ("Zoë", "zoe"), ("Agent 1", "Agent l"), ("ΑΒΕ", "abe"), ("ΑΛΦΑ", "αλφα"), ("Пилот", "Πилот"), ("日本土", "日本士"), ("ロボ", "口ボ"), ("Гид", "Γид"), ("工場", "エ場"), ("へや", "ヘや")):  # fmt: skip
         await registered(both, owner, name=pair[0])
         refused_name(await both.do("owner_agent_register", owner, name=pair[1]))
-    for name in ("Scout", "Scout 2", "5cout Ω", "Scout Ω 2", "🤖", "🦾", "日本AI", "日本BI", "C+"):
+    for name in (
+        "Scout",
+        "Scout 2",
+        "5cout Ω",
+        "Scout Ω 2",
+        "🤖",
+        "🦾",
+        "日本AI",
+        "日本BI",
+        "C+",
+        "Пилат",
+        "日本木",
+        "Σοφια",
+        "Сова",
+        "Сава",
+        "小工",
+        "小王",
+    ):
         await registered(both, owner, name=name)
     await registered(both, other, name="Scout Ω")
     # Without a live key an agent cannot act, and its record goes on: its name is not free.
