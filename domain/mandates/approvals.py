@@ -88,6 +88,26 @@ class Approval:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTask:
+    """A held call that its caller follows as a task: what was called, and how it was answered in
+    the end. A task that was answered never changes.
+
+    Shapes: `answer` is the body with its `status`; None and empty while the task goes on.
+    """
+
+    approval_id: str
+    public_id: str
+    tool: str
+    arguments: Mapping[str, object]
+    status: int | None = None
+    answer: Mapping[str, object] = field(default_factory=dict)
+
+    def is_of(self, tool: str, arguments: Mapping[str, object]) -> bool:
+        """True where this very call is followed."""
+        return (self.tool, self.arguments) == (tool, arguments)
+
+
 def decided(
     item: Approval, decision: Literal["approve", "decline"], note: str | None, now: datetime
 ) -> Approval:

@@ -14,19 +14,16 @@ from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from domain.mandates.approvals import Approval
+from domain.mandates.approvals import Approval, HeldTask
 from domain.refusals import Refused, refusal
 from domain.settings import Config
 from domain.times import timestamp
-from storage.unit_of_work import UnitOfWork
-from tools.actions.execute_call import ExecuteCallIn, ExecuteFacts
+from storage.errors import Unavailable
 from tools.actions.held_call import approval_url
 from tools.dispatch.run import refused_reply
-from tools.model.operation import Deps, HandlerResult, Operation, OperationResult, RequestContext
+from tools.dispatch.storage_allowance import written
+from tools.model.operation import Caller, Deps, Operation, OperationResult
 from tools.model.serialization import wire
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -50,9 +47,10 @@ POLL_MS: Final = 5_000
 PATIENT_POLL_MS: Final = 15_000
 YOUNG: Final = timedelta(minutes=1)
 Context: TypeAlias = "ServerRequestContext[object, Request]"
-ToolReply = Callable[
-    [Operation, Context, Mapping[str, object], str | None], Awaitable[OperationResult]
-]
+ToolReply = Callable[[Operation, Context, Mapping[str, object]], Awaitable[OperationResult]]
+# The caller of a request, by what it was sent with: anew, or as the door has identified it.
+CallerOf = Callable[["Request | None", bool], Awaitable[Caller]]
+UNKNOWN: Final = "Unknown task"
 
 
 class TaskParams(t.RequestParams):
@@ -65,6 +63,11 @@ class TaskParams(t.RequestParams):
 def _extensions(ctx: Context) -> Mapping[str, Mapping[str, object] | None]:
     declared = ctx.session.client_capabilities
     return (declared.extensions or {}) if declared else {}
+
+
+def follows_tasks(ctx: Context) -> bool:
+    """Whether the client follows tasks, in the era whose extension they are."""
+    return _is_modern(ctx) and TASKS in _extensions(ctx)
 
 
 def shows_cards(ctx: Context) -> bool:
@@ -122,12 +125,8 @@ def _page_request(config: Config, item: Approval) -> t.ElicitRequest:
     return t.ElicitRequest(params=t.ElicitRequestURLParams(message=message, url=url))
 
 
-def _task(item: Approval, status: str, now: datetime) -> dict[str, object]:
+def _task(item: Approval, status: str, message: str, now: datetime) -> dict[str, object]:
     """A held call as a task, whose id is the approval's."""
-    ends = timestamp(item.expires_at)
-    message = f"The owner's answer: {item.status_at(now)}"
-    if status != "completed":
-        message = f"Waits for the owner until {ends}"
     return {
         "taskId": item.approval_id,
         "status": status,
@@ -139,34 +138,38 @@ def _task(item: Approval, status: str, now: datetime) -> dict[str, object]:
     }
 
 
-@cache
-def _kept_for_task(op: Operation) -> Operation:
-    """The operation, whose answer is kept for the task: calldata is made when it is first read."""
-    handler = op.handler
-    if handler is None:
-        raise TypeError(f"{op.name} has no handler")
+def _waits(item: Approval) -> str:
+    return f"Waits for the owner until {timestamp(item.expires_at)}"
 
-    def handle(uow: UnitOfWork, ctx: RequestContext[ExecuteCallIn, ExecuteFacts]) -> object:
-        answer = handler(uow, ctx)
-        if isinstance(answer, HandlerResult):
-            raise Refused(refusal("conflict", why="The owner has not signed it yet."))
-        return answer
 
-    return replace(op, handler=handle, idempotency=lambda _, request: f"task:{request.public_id}")
+def _goes_on(answer: OperationResult) -> str | None:
+    """The reason why a task has no answer yet: the same call may be answered otherwise later."""
+    if answer.refused:
+        is_passing = answer.body.get("retry_safe") is True or answer.status >= 500
+        return str(answer.body["reason"]) if is_passing else None
+    outcome = answer.body.get("outcome")
+    if answer.body.get("approval") is not None:
+        return "The owner has not signed it yet"
+    if outcome in ("pending", "unknown"):
+        return str(answer.body.get("reason") or "Sent, and not in a block yet")
+    return None
 
 
 class HeldCalls:
-    """The rungs above the plain answer; nothing is stored for them but a task's last answer."""
+    """The rungs above the plain answer. A task is the call that was answered with it: it is made
+    once the owner has approved, by whoever reads the task, and its answer is kept.
+    """
 
     def __init__(
         self,
         deps: Deps,
         operations: Callable[[], Awaitable[Mapping[str, Operation]]],
         reply: ToolReply,
+        caller_of: CallerOf,
         result: Callable[[Operation, OperationResult], t.CallToolResult],
     ):
         self._deps, self._operations = deps, operations
-        self._reply, self._result = reply, result
+        self._reply, self._caller_of, self._result = reply, caller_of, result
 
     def add_to(self, server: Server[object]) -> None:
         """Register the tasks extension."""
@@ -185,7 +188,7 @@ class HeldCalls:
         """The answer of a held call to this client: a task, else once a request to open the page,
         else the plain one. Every other answer is the plain one.
         """
-        as_task = TASKS in _extensions(ctx) and params.name == EXECUTE
+        as_task = follows_tasks(ctx) and params.name in HELD_TOOLS
         can_ask = _is_modern(ctx) and params.input_responses is None
         approval = reply.body.get("approval")
         if not can_ask or not isinstance(approval, Mapping) or approval["status"] != "pending":
@@ -196,24 +199,77 @@ class HeldCalls:
         if item is None:
             return plain
         if as_task:
-            return {"resultType": "task", **_task(item, "working", self._deps.clock.now())}
+            return await self._followed(ctx, item, params, plain)
         request = _page_request(self._deps.config, item)
         return t.InputRequiredResult(
             input_requests={"approve": request}, request_state=item.approval_id
         )
 
+    async def _followed(
+        self,
+        ctx: Context,
+        item: Approval,
+        params: t.CallToolRequestParams,
+        plain: t.CallToolResult,
+    ) -> t.CallToolResult | dict[str, object]:
+        """The task of a held call. An item has one: another call of the same action is answered
+        plainly, so that no task is two calls.
+        """
+        task = HeldTask(
+            approval_id=item.approval_id,
+            public_id=item.public_id,
+            tool=params.name,
+            arguments=params.arguments or {},
+        )
+        try:
+            caller = await self._caller_of(ctx.request, False)
+            kept = await written(self._deps, caller, lambda uow: uow.approvals.follow(task))
+        except (Refused, Unavailable):
+            return plain
+        if not kept.is_of(task.tool, task.arguments):
+            return plain
+        now = self._deps.clock.now()
+        return {"resultType": "task", **_task(item, "working", _waits(item), now)}
+
     async def get(self, ctx: Context, params: TaskParams) -> dict[str, object]:
         """The task as it stands; once the owner has answered, with the result of the call."""
         item, now = await self._item(ctx, params.task_id), self._deps.clock.now()
-        status = item.status_at(now)
-        if status == "pending":
-            return self._waiting(ctx, item, now)
-        answer = await self._answer(ctx, item, status)
-        if answer.refused and status == "approved" and answer.body["error"] == "conflict":
-            return self._waiting(ctx, item, now)
-        op = (await self._operations())[EXECUTE]
-        result = self._result(op, answer).model_dump(mode="json", by_alias=True, exclude_none=True)
-        return {"resultType": "complete", **_task(item, "completed", now), "result": result}
+        task = await self._task_of(item)
+        if task is None:
+            raise MCPError(t.INVALID_PARAMS, UNKNOWN)
+        if task.status is None:
+            status = item.status_at(now)
+            if status == "pending":
+                return self._waiting(ctx, item, now)
+            answer = await self._answer(ctx, item, task, status)
+            why = _goes_on(answer)
+            if why is not None:
+                return {"resultType": "complete", **_task(item, "working", why, now)}
+            ended = replace(task, status=answer.status, answer=answer.body)
+            caller = await self._caller_of(ctx.request, False)
+            task = await written(self._deps, caller, lambda uow: uow.approvals.answer_task(ended))
+        op = (await self._operations())[task.tool]
+        raw = self._result(op, OperationResult(task.status or 200, task.answer))
+        result = raw.model_dump(mode="json", by_alias=True, exclude_none=True)
+        message = f"The owner's answer: {item.status_at(now)}"
+        return {"resultType": "complete", **_task(item, "completed", message, now)} | {
+            "result": result
+        }
+
+    async def may_follow(self, ctx: Context, task_id: str) -> bool:
+        """Whether there is such a task, and the caller may see it."""
+        try:
+            return await self._task_of(await self._item(ctx, task_id)) is not None
+        except (MCPError, Unavailable):
+            return False
+
+    async def state(self, ctx: Context, task_id: str) -> Mapping[str, object] | None:
+        """The task as a notice tells it; None where this caller cannot read it now."""
+        try:
+            task = await self.get(ctx, TaskParams(task_id=task_id))
+        except (MCPError, Refused, Unavailable):
+            return None
+        return {name: value for name, value in task.items() if name != "resultType"}
 
     async def acknowledge(self, ctx: Context, params: TaskParams) -> dict[str, object]:
         """Take note of an update or a cancellation: the item stays the owner's to answer."""
@@ -223,39 +279,56 @@ class HeldCalls:
     async def _stored(self, approval_id: str) -> Approval | None:
         return await self._deps.store.read(lambda uow: uow.approvals.by_id(approval_id))
 
+    async def _task_of(self, item: Approval) -> HeldTask | None:
+        named = item.public_id, item.approval_id
+        return await self._deps.store.read(lambda uow: uow.approvals.task(*named))
+
     async def _item(self, ctx: Context, approval_id: str) -> Approval:
         """An item that the caller may see. Errors: -32602, alike for a foreign one and none."""
         item = await self._stored(approval_id)
         if item is not None:
             op = (await self._operations())[APPROVALS]
             arguments = {"public_id": item.public_id, "approval_id": approval_id}
-            if not (await self._reply(op, ctx, arguments, None)).refused:
+            if not (await self._reply(op, ctx, arguments)).refused:
                 return item
-        raise MCPError(t.INVALID_PARAMS, "Unknown task")
+        raise MCPError(t.INVALID_PARAMS, UNKNOWN)
 
     def _waiting(self, ctx: Context, item: Approval, now: datetime) -> dict[str, object]:
         if not opens_links(ctx):
-            return {"resultType": "complete", **_task(item, "working", now)}
+            return {"resultType": "complete", **_task(item, "working", _waits(item), now)}
         request = _page_request(self._deps.config, item)
         requests = {"approve": request.model_dump(mode="json", by_alias=True, exclude_none=True)}
-        task = _task(item, "input_required", now)
+        task = _task(item, "input_required", _waits(item), now)
         return {"resultType": "complete", **task, "inputRequests": requests}
 
-    async def _answer(self, ctx: Context, item: Approval, status: str) -> OperationResult:
-        """The call's own answer, made once, or the refusal of what was declined or has lapsed."""
-        now = self._deps.clock.now()
+    async def _answer(
+        self, ctx: Context, item: Approval, task: HeldTask, status: str
+    ) -> OperationResult:
+        """The call's own answer, or the refusal of what was declined or has lapsed.
+
+        Errors: MCPError where this caller may not make the call: the task is another's to end.
+        """
+        now, arguments = self._deps.clock.now(), dict(task.arguments)
         if status == "declined":
             detail = {"approval": wire(item.as_item(now))}
             return refused_reply(Refused(refusal("owner_declined", detail=detail)), now, "agent")
-        if status == "expired":
+        if task.tool == EXECUTE:
+            arguments["approval_id"] = item.approval_id
+        # What was sent is followed to its end; nothing is sent by an approval that is over.
+        is_over = status == "expired" or (status == "used" and task.tool != EXECUTE)
+        if is_over and not await self._is_sent(ctx, task):
             lapsed = refusal("approval_expired", approval_id=item.approval_id)
             return refused_reply(Refused(lapsed), now, "agent")
-        op = _kept_for_task((await self._operations())[EXECUTE])
-        arguments = {
-            "public_id": item.public_id,
-            "target": item.target["address"],
-            "data": item.data,
-            "approve_amount": str(item.approve_amount_usdc),
-            "approval_id": item.approval_id,
-        }
-        return await self._reply(op, ctx, arguments, item.approval_id)
+        answer = await self._reply((await self._operations())[task.tool], ctx, arguments)
+        if answer.refused and answer.status in (401, 403):
+            raise MCPError(
+                t.INVALID_REQUEST, str(answer.body["reason"]), {"refusal": dict(answer.body)}
+            )
+        return answer
+
+    async def _is_sent(self, ctx: Context, task: HeldTask) -> bool:
+        """Whether the act of a task was signed and stored."""
+        agent_id = (await self._caller_of(ctx.request, False)).user_id or ""
+        key = str(task.arguments.get("idempotency_key"))
+        named = agent_id, task.public_id, key
+        return await self._deps.store.read(lambda uow: uow.sent_calls.find(*named)) is not None

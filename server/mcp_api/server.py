@@ -94,7 +94,9 @@ class Tools:
         self.bus = InMemorySubscriptionBus()
         self._connections: WeakSet[Connection] = WeakSet()
         self._door: bool | None = None
-        self.held = HeldCalls(deps, self._operations, self._reply, partial(_result, once=True))
+        self.held = HeldCalls(
+            deps, self._operations, self._reply, self.caller_of, partial(_result, once=True)
+        )
 
     def schema_of(self, name: str) -> JsonObject | None:
         """A tool's input schema; the SDK would list every tool to find it."""
@@ -164,9 +166,8 @@ class Tools:
         op: Operation,
         ctx: Context,
         raw_arguments: Mapping[str, object],
-        of_task: str | None = None,
     ) -> OperationResult:
-        """The reply of an operation; `of_task` is the key under which a task's answer is kept."""
+        """The reply of an operation."""
         try:
             if op.writes and _reads_only(ctx):
                 raise Refused(refusal("forbidden", why="the X-Wallet-Readonly header hides writes"))
@@ -186,7 +187,7 @@ class Tools:
             self.deps,
             caller,
             arguments,
-            key=of_task or key,
+            key=key,
             transport="mcp",
             address=asker.address,
             prepaid_cost=asker.prepaid_cost,
@@ -328,7 +329,9 @@ def build_server(
     """
     shelf: ToolListing = PackagedListing() if operations is None else CatalogueListing(operations)
     tools = Tools(deps, shelf, stdio_key, toolsets)
-    resources = WalletResources(deps, tools.bus, tools.reading, tools.caller_of, tools.read)
+    resources = WalletResources(
+        deps, tools.bus, tools.held, tools.reading, tools.caller_of, tools.read
+    )
     server = WalletServer(
         SERVER_NAME,
         version=version("mandate-wallet"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
@@ -14,14 +12,12 @@ import mcp.types as t
 from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
-from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
-    ListenHandler,
-    ResourceUpdated,
-    ServerEvent,
-)
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 
 from domain.refusals import Refused, refusal
+from server.mcp_api.held_calls import CallerOf, HeldCalls, follows_tasks
+from server.mcp_api.listen_stream import TASK_IDS, ListenStream, TaskChanged
+from server.mcp_api.listeners import APPROVAL, TASK, ChangeListener, Listeners
 from storage.errors import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found, visible_mandate
@@ -32,10 +28,8 @@ from tools.model.serialization import encoded
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-log = logging.getLogger("wallet.mcp")
-
-WATCH_S: Final = 1
-MOST: Final = 32  # resources of one stream or session
+NOTIFY_S: Final = 10
+MOST: Final = 32  # resources, and tasks, of one stream or session
 MOST_OF_PROCESS: Final = 5_000
 JSON: Final = "application/json"
 READ: Final = "mandate_get"
@@ -55,57 +49,31 @@ TEMPLATES: Final = (
     ),
 )
 Context: TypeAlias = "ServerRequestContext[object, Request]"
-# The caller of a request, by what it was sent with: anew, or as the door has identified it.
-CallerOf = Callable[["Request | None", bool], Awaitable[Caller]]
 Read = Callable[[Context, str], Awaitable[OperationResult]]
-Deliver = Callable[[str], Awaitable[None]]
-
-
-@dataclass(slots=True, eq=False)
-class Subscription:
-    """Resources that one stream or session hears of, with the right of its request."""
-
-    request: Request | None
-    deliver: Deliver
-    uris: set[str] = field(default_factory=set)
-
-
-class StreamBus:
-    """The bus of one stream of the newer era: every change of lists, and of its own resources."""
-
-    def __init__(self, lists: InMemorySubscriptionBus):
-        self._lists = lists
-        self._listener: Callable[[ServerEvent], None] | None = None
-
-    async def publish(self, event: ServerEvent) -> None:
-        """Tell this stream."""
-        if self._listener is not None:
-            self._listener(event)
-
-    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
-        """Tell a listener of both."""
-        self._listener = listener
-        return self._lists.subscribe(listener)
 
 
 class WalletResources:
-    """Resources of the wallet. A change is seen in the database, whichever process made it, and is
-    told to who may still see the resource; who may not is no subscriber any more.
+    """Resources of the wallet, and who listens to them; who may not see one any more is no
+    subscriber of it.
     """
 
     def __init__(
         self,
         deps: Deps,
         bus: InMemorySubscriptionBus,
+        held: HeldCalls,
         operation: Callable[[], Awaitable[Operation]],
         caller_of: CallerOf,
         read: Read,
     ):
-        self._deps, self._bus, self._operation = deps, bus, operation
+        self._deps, self._bus, self._held, self._operation = deps, bus, held, operation
         self._caller_of, self._read = caller_of, read
-        self._streams: dict[ListenHandler, Subscription] = {}
-        self._sessions: WeakKeyDictionary[Connection, Subscription] = WeakKeyDictionary()
-        self._seen: dict[str, str] = {}
+        self._streams: dict[ListenStream, ChangeListener] = {}
+        self._sessions: WeakKeyDictionary[Connection, ChangeListener] = WeakKeyDictionary()
+        self._listeners = Listeners(
+            deps, lambda: (*self._streams.values(), *self._sessions.values()), self._may_see
+        )
+        self.run, self.watched = self._listeners.run, self._listeners.watched
 
     async def templates(
         self, ctx: Context, params: t.PaginatedRequestParams | None
@@ -182,25 +150,25 @@ class WalletResources:
             if _is_guest(ctx):
                 why = "Another process holds this session and tells its notices: subscribe again."
                 raise Refused(refusal("conflict", why=why, retry_safe=True))
-            subscription = self._sessions.get(connection)
-            if subscription is None:
-                subscription = Subscription(ctx.request, _notifier(connection))
-            if len(subscription.uris | {uri}) > MOST or self._is_full():
+            listener = self._sessions.get(connection)
+            if listener is None:
+                listener = ChangeListener(ctx.request, _notifier(connection))
+            if len(listener.names | {uri}) > MOST or self._is_full():
                 why = f"A session subscribes to {MOST} resources at most."
                 raise Refused(refusal("rate_limited", why=why, retry_safe=False))
         except (Refused, Unavailable) as trouble:
             raise self._as_error(uri, trouble) from None
-        subscription.request = ctx.request
-        subscription.uris.add(uri)
-        self._sessions[connection] = subscription
-        await self._note([uri])
+        listener.request = ctx.request
+        listener.names.add(uri)
+        self._sessions[connection] = listener
+        await self._listeners.note([uri])
         return t.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: t.UnsubscribeRequestParams) -> t.EmptyResult:
         """Hear of it no more; nothing where it was not subscribed to."""
-        subscription = self._sessions.get(ctx.session._connection)
-        if subscription is not None:
-            subscription.uris.discard(str(params.uri))
+        listener = self._sessions.get(ctx.session._connection)
+        if listener is not None:
+            listener.names.discard(str(params.uri))
         return t.EmptyResult()
 
     # -- the newer era: a stream names its resources when it opens
@@ -208,35 +176,52 @@ class WalletResources:
     async def __call__(
         self, ctx: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
-        """Serve one stream; of the resources it names, those that its caller may see are
+        """Serve one stream; of the resources and tasks it names, those that its caller may see are
         acknowledged.
         """
-        named = list(dict.fromkeys(params.notifications.resource_subscriptions or ()))[:MOST]
-        allowed = (
-            []
-            if self._is_full()
-            else [u for u in named if await self._may_see(ctx.request, u, False)]
+        named = params.notifications
+        uris = list(dict.fromkeys(named.resource_subscriptions or ()))[:MOST]
+        uris = [u for u in uris if await self._may_see(ctx.request, u, False)]
+        tasks = await self._tasks(ctx, (named.model_extra or {}).get(TASK_IDS))
+        if self._is_full():
+            uris, tasks = [], []
+        honored = t.SubscriptionFilter(
+            tools_list_changed=named.tools_list_changed or None,
+            prompts_list_changed=named.prompts_list_changed or None,
+            resources_list_changed=named.resources_list_changed or None,
+            resource_subscriptions=uris or None,
+            **({TASK_IDS: tasks} if tasks else {}),
         )
-        honored = params.notifications.model_copy(update={"resource_subscriptions": allowed})
-        bus = StreamBus(self._bus)
-        handler = ListenHandler(bus, max_subscriptions=1)
+        stream = ListenStream(ctx, honored, self._held.state)
 
-        async def deliver(uri: str) -> None:
-            await bus.publish(ResourceUpdated(uri))
+        async def deliver(name: str) -> None:
+            is_task = name.startswith(TASK)
+            stream.put(TaskChanged(name.removeprefix(TASK)) if is_task else ResourceUpdated(name))
 
-        self._streams[handler] = Subscription(ctx.request, deliver, set(allowed))
+        names = {*uris, *(TASK + one for one in tasks)}
+        self._streams[stream] = ChangeListener(ctx.request, deliver, names)
+        unsubscribe = self._bus.subscribe(stream.put)
         try:
-            await self._note(allowed)
-            return await handler(ctx, params.model_copy(update={"notifications": honored}))
+            await self._listeners.note(names)
+            return await stream.serve()
         finally:
-            del self._streams[handler]
+            unsubscribe()
+            del self._streams[stream]
+
+    async def _tasks(self, ctx: Context, named: object) -> list[str]:
+        """Those of the named tasks that the caller may follow; none where it follows none."""
+        if not follows_tasks(ctx) or not isinstance(named, list):
+            return []
+        ids = list(dict.fromkeys(one for one in named if isinstance(one, str)))[:MOST]
+        return [one for one in ids if await self._held.may_follow(ctx, one)]
 
     def close(self) -> None:
         """End every stream with its last frame."""
-        for handler in list(self._streams):
-            handler.close()
+        for stream in list(self._streams):
+            stream.close()
 
-    async def _may_see(self, request: Request | None, uri: str, anew: bool) -> bool:
+    async def _may_see(self, request: Request | None, name: str, anew: bool) -> bool:
+        uri = APPROVAL + name.removeprefix(TASK) if name.startswith(TASK) else name
         try:
             await self._check(await self._caller_of(request, anew), uri)
         except Refused:
@@ -246,68 +231,8 @@ class WalletResources:
     def _is_full(self) -> bool:
         return len(self.watched()) >= MOST_OF_PROCESS
 
-    # -- changes
 
-    def _subscriptions(self) -> list[Subscription]:
-        return [*self._streams.values(), *self._sessions.values()]
-
-    def watched(self) -> set[str]:
-        """The resources of which somebody wants to hear."""
-        return {uri for subscription in self._subscriptions() for uri in subscription.uris}
-
-    async def run(self) -> None:
-        """Tell of changes, until cancelled."""
-        while True:
-            await anyio.sleep(WATCH_S)
-            watched = self.watched()
-            self._seen = {uri: v for uri, v in self._seen.items() if uri in watched}
-            if not watched:
-                continue
-            try:
-                await self.look(watched)
-            except Unavailable as error:
-                log.warning("resources: the database: %s", error.why)
-            except Exception:
-                log.exception("resources; trying again")
-
-    async def _note(self, uris: Iterable[str]) -> None:
-        """Note how resources are now, so that what changes from now on is told."""
-        new = [uri for uri in uris if uri not in self._seen]
-        if new:
-            self._seen |= {u: v for u, v in (await self._versions(new)).items() if u in new}
-
-    async def look(self, uris: Iterable[str]) -> None:
-        """Look once, and tell the subscribers of what changed."""
-        for uri, version in (await self._versions(uris)).items():
-            before, self._seen[uri] = self._seen.get(uri), version
-            if before not in (None, version):
-                await self._tell(uri)
-
-    async def _versions(self, uris: Iterable[str]) -> Mapping[str, str]:
-        forms = [form for uri in uris if (form := _URI.fullmatch(uri))]
-        ids = {kind: [f[2] for f in forms if f[1] == kind] for kind in ("mandates", "approvals")}
-        now = self._deps.clock.now()
-
-        def versions(uow: UnitOfWork) -> Mapping[str, str]:
-            mandates = uow.mandates.versions(ids["mandates"])
-            approvals = uow.approvals.versions(ids["approvals"], now)
-            return {f"wallet://mandates/{n}": v for n, v in mandates.items()} | {
-                f"wallet://approvals/{n}": v for n, v in approvals.items()
-            }
-
-        return await self._deps.store.read(versions)
-
-    async def _tell(self, uri: str) -> None:
-        for subscription in self._subscriptions():
-            if uri not in subscription.uris:
-                continue
-            if await self._may_see(subscription.request, uri, True):
-                await subscription.deliver(uri)
-            else:
-                subscription.uris.discard(uri)
-
-
-def _notifier(connection: Connection) -> Deliver:
+def _notifier(connection: Connection) -> Callable[[str], Awaitable[None]]:
     """A session lives as long as its transport keeps its connection, and no longer for this."""
     kept = ref(connection)
 
@@ -315,7 +240,7 @@ def _notifier(connection: Connection) -> Deliver:
         connection = kept()
         if connection is None:
             return
-        with anyio.move_on_after(WATCH_S):
+        with anyio.move_on_after(NOTIFY_S):
             await connection.notify("notifications/resources/updated", {"uri": uri})
 
     return notify

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from domain.mandates.actions import Action
-from domain.mandates.approvals import Approval, Reservation
+from domain.mandates.approvals import Approval, HeldTask, Reservation
 from domain.money import Usdc
 from storage.codec import Table
 from storage.cursors import cursor_of
@@ -35,6 +35,12 @@ APPROVED: Final = _OPEN.format("approved")
 _SAVE: Final = (
     "UPDATE approvals SET status = :status, decided_at = :decided_at, body = :body "
     "WHERE approval_id = :approval_id"
+)
+_TASKS: Final = Table("held_tasks", HeldTask)
+_FOLLOW: Final = f"{_TASKS.insert} ON CONFLICT (approval_id) DO NOTHING"
+_ANSWER: Final = (
+    "UPDATE held_tasks SET status = :status, answer = :answer "
+    "WHERE approval_id = :approval_id AND public_id = :public_id AND status IS NULL"
 )
 _ACTIONS: Final = Table("reservations", Action, names={"amount": "amount_micros"})
 _RESERVATIONS: Final = Table("reservations", Reservation, names={"action": None})
@@ -106,17 +112,41 @@ class ApprovalRepository(Repository):
 
     def versions(self, approval_ids: Sequence[str], now: datetime) -> dict[str, str]:
         """A text for each of some items that differs once its status does, as of now."""
-        versions: dict[str, str] = {}
-        for n in range(0, len(approval_ids), IDS_AT_ONCE):
-            some = {f"i{k}": of for k, of in enumerate(approval_ids[n : n + IDS_AT_ONCE])}
-            where = f"approval_id IN ({placeholders(some)})"
-            for item in APPROVALS.all(self._sql, where, **some):
-                versions[item.approval_id] = f"{item.status_at(now)}.{item.decided_at}"
-        return versions
+        return {
+            item.approval_id: f"{item.status_at(now)}.{item.decided_at}"
+            for some in _at_once(approval_ids)
+            for item in APPROVALS.all(self._sql, f"approval_id IN ({placeholders(some)})", **some)
+        }
+
+    def answered_tasks(self, approval_ids: Sequence[str]) -> set[str]:
+        """Those of some items whose task was answered."""
+        text = "SELECT approval_id FROM held_tasks WHERE approval_id IN ({}) AND status IS NOT NULL"
+        return {
+            str(row["approval_id"])
+            for some in _at_once(approval_ids)
+            for row in self._sql.rows(text.format(placeholders(some)), **some)
+        }
 
     def by_id(self, approval_id: str) -> Approval | None:
         """One item, whatever its mandate."""
         return APPROVALS.first(self._sql, "approval_id = :id", id=approval_id)
+
+    def follow(self, task: HeldTask) -> HeldTask:
+        """The task of a held call: this one, where the item had none before."""
+        self._sql.run(_FOLLOW, **_TASKS.row(task))
+        return self.task(task.public_id, task.approval_id) or task
+
+    def task(self, public_id: str, approval_id: str) -> HeldTask | None:
+        """The task of an item."""
+        where = "approval_id = :id AND public_id = :mandate"
+        return _TASKS.first(self._sql, where, id=approval_id, mandate=public_id)
+
+    def answer_task(self, task: HeldTask) -> HeldTask:
+        """Keep how a task was answered; the answer that was first stays."""
+        row = _TASKS.row(task)
+        named = ("status", "answer", "approval_id", "public_id")
+        self._sql.run(_ANSWER, **{n: row[n] for n in named})
+        return self.task(task.public_id, task.approval_id) or task
 
     def of_action(self, public_id: str, action_hash: str) -> list[Approval]:
         """Items of one action, newest first."""
@@ -165,6 +195,12 @@ class ApprovalRepository(Repository):
             values |= {"owner": owner_id, "status": stored}
             items += APPROVALS.page(self._sql, where, by, after, limit, **values)
         return sorted(items, key=lambda i: (i.expires_at, i.approval_id), reverse=True)[:limit]
+
+
+def _at_once(ids: Sequence[str]) -> list[dict[str, str]]:
+    """Some ids as the values of one statement, as many as it takes."""
+    parts = [ids[n : n + IDS_AT_ONCE] for n in range(0, len(ids), IDS_AT_ONCE)]
+    return [{f"i{k}": of for k, of in enumerate(part)} for part in parts]
 
 
 def item_of_owner_after(item: Approval) -> str:

@@ -207,6 +207,11 @@ Table(
     Index("reservations_call", "public_id", "data_hash"),
 )  # fmt: skip
 Table(
+    "held_tasks", metadata,
+    Column("approval_id", Text, primary_key=True), need("public_id", Text), need("tool", Text),
+    need("arguments", Text), may("status", Integer), need("answer", Text),
+)  # fmt: skip
+Table(
     "sent_calls", metadata,
     need("agent_id", Text), need("public_id", Text), need("key", Text), need("request_hash", Text),
     need("chain_id", BIG), need("sender", Text), need("nonce", BIG), need("action_hash", Text),

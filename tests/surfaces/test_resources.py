@@ -11,6 +11,7 @@ import pytest
 from mcp import MCPError
 from mcp.server.subscriptions import ResourceUpdated
 
+from server.mcp_api.listeners import ChangeListener, Listeners
 from server.mcp_api.wallet_resources import READ
 from tests.surfaces.conftest import Service, running
 from tests.surfaces.small import by_key, connected, small
@@ -179,3 +180,33 @@ async def test_who_lost_the_right_is_no_subscriber_any_more(
         with anyio.move_on_after(0.3) as silence:
             await anext(stream)
         assert silence.cancelled_caught
+
+
+async def test_a_slow_listener_holds_up_no_other(asking: tuple[Service, Mandated]) -> None:
+    service, m = asking
+    name, go_on, slow_heard = f"wallet://mandates/{m.id}", anyio.Event(), list[str]()
+    send, heard = anyio.create_memory_object_stream[str](16)
+
+    async def slow(of: str) -> None:
+        slow_heard.append(of)
+        await go_on.wait()
+
+    async def sees(request: Any, of: str, anew: bool) -> bool:
+        return True
+
+    told = {"kind": "note", "payload": {"text": "hello"}}
+    every = [ChangeListener(None, deliver, {name}) for deliver in (slow, send.send)]
+    listeners = Listeners(service.world.deps, lambda: every, sees)
+    await listeners.note([name])
+    with anyio.fail_after(STUCK_S):
+        async with anyio.create_task_group() as group, send, heard:
+            group.start_soon(listeners.run)
+            for _ in range(3):
+                assert (await m.as_agent("mandate_report_event", **told)).status == 201
+                assert await heard.receive() == name
+            assert slow_heard == [name]
+            go_on.set()
+            while len(slow_heard) < 2:
+                await anyio.sleep(0.05)
+            group.cancel_scope.cancel()
+    assert slow_heard == [name, name]  # what changed meanwhile is one notice
