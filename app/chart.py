@@ -6,11 +6,10 @@ Figures on a plane, in tenths of a unit; `macros/chart.html` draws them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import date
 from typing import Final, NamedTuple
 
 from app.replies import Record
-from app.words import money
+from app.words import money, times
 from app.words.text import _, keeps_by_language
 from domain.money import MICROS
 
@@ -135,7 +134,9 @@ def _flows(points: Sequence[Point], across: Sequence[int], y: int) -> Iterator[R
                 left, right = tenths(x - 50), tenths(x + 50)
                 side, tip = tenths(y + 45 * up), tenths(y - 45 * up)
                 path = f"M{left},{side}L{right},{side}L{tenths(x)},{tip}Z"
-                yield Record(path=path, text=f"{name} {money.digits(amount)} USDC, {p.day}")
+                yield Record(
+                    path=path, text=f"{name} {money.amount(amount)}, {times.date_text(p.day)}"
+                )
 
 
 def _bars(
@@ -154,6 +155,6 @@ def _bars(
 def _days(points: Sequence[Point], across: Sequence[int], limit: int) -> Iterator[Record]:
     last = len(points) - 1
     for i in range(0, last + 1, max(1, -(-last // limit))):
-        at = date.fromisoformat(points[i].day)
+        day = times.date_text(points[i].day)
         anchor = "start" if i == 0 else "end" if i == last else "middle"
-        yield Record(at=tenths(across[i]), text=f"{at.day} {at:%b}", anchor=anchor)
+        yield Record(at=tenths(across[i]), text=day.rsplit(" ", 1)[0], anchor=anchor)

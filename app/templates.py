@@ -31,12 +31,15 @@ class _Templates(TranslatedEnvironment):
 
 _FILTERS: Final = {
     "usdc": money.exact,
+    "figure": money.figure,
     "est": money.est,
     "worst": money.worst,
     "gain": money.gain,
+    "change": money.change,
     "integer": money.count,
     "percent": money.percent,
     "day": times.day,
+    "date_text": times.date_text,
     "moment": times.moment,
     "clock": times.clock,
     "addr": addresses.full_address,

@@ -12,7 +12,8 @@ from typing import Final
 from domain.next_steps import NextStep, Role, steps_for
 from domain.refusal_kinds import actions, mandates, orders, requests, trading
 from domain.refusal_kinds.kind import RefusalKind, WhoFixes
-from domain.times import timestamp
+from domain.text import format_usdc
+from domain.times import format_minute, timestamp
 
 
 def _registry(*kinds: RefusalKind) -> Mapping[str, RefusalKind]:
@@ -110,6 +111,17 @@ class _Known(Formatter):
         if key not in kwargs:
             raise KeyError(f"the sentence needs {key}")
         return kwargs[str(key)]
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        """A `time` and an amount (`usdc`), in their wire form or not, have one form in every
+        sentence.
+        """
+        if format_spec == "usdc":
+            return format_usdc(str(value))
+        if format_spec == "time" and value is not None:
+            at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+            return format_minute(at)
+        return str(super().format_field(value, format_spec))
 
 
 _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})

@@ -106,3 +106,13 @@ def unfit_name(name: str) -> str | None:
         if kind == "Cn" and not any(a <= ord(char) <= b for a, b in _MAY_COME):
             return f"it holds a code point without a character, U+{ord(char):04X}"
     return None
+
+
+def format_usdc(wire: str, unit: str = "USDC") -> str:
+    """A wire amount in a sentence: 1,000.00 USDC; thousands apart, more than two decimals only
+    where they are not zero.
+    """
+    units, _, fraction = wire.lstrip("-").partition(".")
+    sign = "−" if wire.startswith("-") else ""
+    decimals = (fraction[:2] + fraction[2:].rstrip("0")).ljust(2, "0")
+    return f"{sign}{int(units):,}.{decimals} {unit}".rstrip()

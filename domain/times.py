@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
 
 MONTHS: Final = (
-    "January", "February", "March", "April", "May", "June",
-    "July", "August", "September", "October", "November", "December",
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 )  # fmt: skip
 
 
@@ -18,10 +17,15 @@ def timestamp(at: datetime) -> str:
     return utc.isoformat(timespec="milliseconds")[:-6] + "Z"
 
 
+def format_day(at: date) -> str:
+    """A day in a sentence: 21 Dec 2026."""
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}"
+
+
 def format_minute(at: datetime) -> str:
-    """A time in a sentence, to the minute: 21 December 2026, 18:03 UTC."""
+    """A time in a sentence, to the minute: 21 Dec 2026, 18:03 UTC."""
     utc = at.astimezone(UTC)
-    return f"{utc.day} {MONTHS[utc.month - 1]} {utc.year}, {utc:%H:%M} UTC"
+    return f"{format_day(utc)}, {utc:%H:%M} UTC"
 
 
 # The rows of a ledger are shown again and again, and writing a time costs more than the rest of

@@ -43,7 +43,7 @@ def _checks(amount: str, limits: Json, is_listed: bool) -> Iterator[Record]:
         fits,
         _("Leaves {left} of today’s {day} (clause 3)"),
         _("Today has only {left} left (clause 3): the vault would refuse it until 00:00 UTC"),
-        left=money.digits(left - micros if fits else max(0, left)),
+        left=money.amount(left - micros if fits else max(0, left)),
         day=money.sentence_amount(day),
     )
     yield _check(

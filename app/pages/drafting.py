@@ -140,7 +140,7 @@ def _value(term: str, value: object) -> str:
         return ", ".join(v if isinstance(v, str) else v.get("label") or v["kind"] for v in value)
     if term == "horizon_days":
         return _("{days} days").format(days=value)
-    return f"{sentence_amount(str(value))} USDC" if term.endswith("_usdc") else str(value)
+    return sentence_amount(str(value)) if term.endswith("_usdc") else str(value)
 
 
 def _missing(m: Json) -> frozenset[str]:

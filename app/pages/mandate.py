@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
@@ -14,7 +14,7 @@ from app.components import asks, meters
 from app.page_context import PageRequest, PageRoute
 from app.pages.mandates import draft_page
 from app.replies import Json, Record, pick
-from app.words import money, notices
+from app.words import money, notices, times
 from app.words.status import pill
 from app.words.steps import lines
 from app.words.text import _
@@ -210,10 +210,10 @@ def _days(series: Json) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
 
 def _row(point: Json) -> Record:
     """One UTC day; `read` is how it is read out."""
-    worth, at = point["worth"], date.fromisoformat(point["day"])
+    worth = point["worth"]
     read = _("{day}: worth {worth}, spent {spent}").format(
-        day=f"{at.day} {at:%b}",
-        worth=_("not known") if worth is None else f"{money.approximate(worth)} USDC",
+        day=times.date_text(point["day"]),
+        worth=_("not known yet") if worth is None else money.approximate(worth),
         spent=money.sentence_amount(point["spent"]),
     )
     flows = {
@@ -226,14 +226,14 @@ def _row(point: Json) -> Record:
 def _chart_sentence(rows: Sequence[Json]) -> str:
     first, last = rows[0], rows[-1]
     text = _(
-        "From {first} USDC on {start} to {last} USDC on {end}; stop line {floor} USDC. Arrow keys "
+        "From {first} on {start} to {last} on {end}; stop line {floor}. Arrow keys "
         "read single days. All numbers are in the table below."
     )
     return text.format(
         first=money.approximate(first["worth"] or "0"),
-        start=first["day"],
+        start=times.date_text(first["day"]),
         last=money.approximate(last["worth"] or "0"),
-        end=last["day"],
+        end=times.date_text(last["day"]),
         floor=money.sentence_amount(last["floor"]),
     )
 

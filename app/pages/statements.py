@@ -10,9 +10,11 @@ from aiohttp import web
 from app.components import meters
 from app.page_context import PageRequest, PageRoute
 from app.replies import Json, Record
+from app.words import times
 from app.words.steps import REFUSED, lines
 from app.words.text import _
 from domain.rules.rule_table import BY_CODE
+from domain.times import format_day
 
 
 async def show_statement(visit: PageRequest) -> web.Response:
@@ -21,7 +23,7 @@ async def show_statement(visit: PageRequest) -> web.Response:
     raw = await visit.run("owner_statement", public_id=public_id, week=week, cursor=cursor)
     head = await visit.run("mandate_get", public_id=public_id, parts="mandate")
     move, day = (raw["allowed_vs_used"][n] for n in ("largest_move", "busiest_day"))
-    note = day["day"] or _("nothing was spent")
+    note = times.date_text(day["day"]) if day["day"] else _("nothing was spent")
     view = Record(
         raw,
         mandate=head["mandate"],
@@ -51,8 +53,8 @@ def _week(period: Json, now: datetime) -> Record:
     last = until - timedelta(days=1)
     return Record(
         name=period["week"],
-        first=f"{monday.day} {monday:%b %Y}",
-        last=f"{last.day} {last:%b %Y}",
+        first=format_day(monday),
+        last=format_day(last),
         earlier=f"{monday - timedelta(days=7):%G-W%V}",
         later=f"{until:%G-W%V}" if until <= now else None,
     )

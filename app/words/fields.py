@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from app.words.money import digits, percent
+from app.words.money import amount, percent
 from app.words.text import _
-from domain.money import Usdc
 from domain.times import format_minute
 
 Kind = Literal["text", "address", "usdc", "asked", "bps", "days", "time", "floor", "hash", "nonce"]
@@ -53,9 +52,9 @@ CLAUSE_OF: Final[Mapping[str, int]] = {
 def plain_value(kind: Kind, raw: str) -> str:
     """The value in words; empty where it says all that there is."""
     if kind == "usdc":
-        return f"{digits(Usdc(int(raw)).micros)} USDC"
+        return amount(int(raw))
     if kind == "asked":
-        return f"{digits(int(raw))} USDC" if int(raw) else _("never: it acts on its own")
+        return amount(int(raw)) if int(raw) else _("never: it acts on its own")
     if kind == "bps":
         return percent(int(raw)) or ""
     if kind == "days":

@@ -11,30 +11,42 @@ from typing import Final
 from markupsafe import Markup
 
 from app.words.text import _, keeps_by_language
-from domain.money import MICROS, Usdc
+from domain.money import Usdc
+from domain.text import format_usdc
 
 CENT: Final = 10_000  # micro-USDC
 KEPT: Final = 4_096  # amounts that were shown, since the same ones are shown again
 _UNKNOWN: Final = Markup('<span class="unknown" title="%s">%s</span>')
-_SHOWN: Final = Markup('<data class="usdc" value="%s" title="%s">%s</data>')
+UNIT: Final = "USDC"
+_SHOWN: Final = Markup('<data class="usdc" value="%s">%s</data>')
+_ROUNDED: Final = Markup('<data class="usdc" value="%s" title="%s">%s</data>')
 
 
 def digits(micros: int) -> str:
-    """Two decimals, more only where they exist; thousands apart."""
-    units, below_one = divmod(abs(micros), MICROS)
-    fraction = f"{below_one:06d}"
-    decimals = fraction[:2] + fraction[2:].rstrip("0")
-    return f"{units:,}.{decimals}"
+    """The digits of an amount, thousands apart, without its unit."""
+    return format_usdc(str(Usdc(abs(micros))), "")
+
+
+def amount(micros: int, unit: str = UNIT) -> str:
+    """An amount in a sentence: 1,000.00 USDC."""
+    return format_usdc(str(Usdc(micros)), unit)
 
 
 def _display(
-    value: str | None, rounded: Callable[[int], int] = int, *, sign: bool = False
+    value: str | None, unit: str, rounded: Callable[[int], int] = int, *, lead: str = ""
 ) -> Markup:
+    """`lead`: what stands before it; "+" before a gain alone. The tooltip has what was rounded."""
     if value is None:
         return _UNKNOWN % (_("This is not measured yet"), _("not known yet"))
-    micros = rounded(_read(value))
-    lead = "−" if micros < 0 else "+" if sign and micros else ""
-    return _SHOWN % (value, value, lead + digits(micros))
+    micros = _read(value)
+    near = rounded(micros)
+    lead = "" if lead == "+" and near <= 0 else lead
+    shown = lead + amount(near, unit)
+    return (
+        _SHOWN % (value, shown)
+        if near == micros
+        else _ROUNDED % (value, amount(micros, unit), shown)
+    )
 
 
 @lru_cache(KEPT)
@@ -51,32 +63,44 @@ def _away_from_zero(micros: int) -> int:
 
 
 @keeps_by_language(KEPT)
-def exact(value: str | None) -> Markup:
+def exact(value: str | None, unit: str = UNIT) -> Markup:
     """A fact; null is "not known yet", never 0."""
-    return _display(value)
+    return _display(value, unit)
+
+
+@lru_cache(KEPT)
+def figure(value: str) -> Markup:
+    """The digits alone, for a script that compares them with what is signed."""
+    return _SHOWN % (value, digits(_read(value)))
 
 
 @keeps_by_language(KEPT)
-def est(value: str | None) -> Markup:
-    """An estimate."""
-    return _display(value, _towards_zero)
+def est(value: str | None, unit: str = UNIT) -> Markup:
+    """An estimate, which says so."""
+    return _display(value, unit, _towards_zero, lead=f"{_('about')} ")
 
 
 @keeps_by_language(KEPT)
-def worst(value: str | None) -> Markup:
+def worst(value: str | None, unit: str = UNIT) -> Markup:
     """A cost, or what could be lost."""
-    return _display(value, _away_from_zero)
+    return _display(value, unit, _away_from_zero)
 
 
 @keeps_by_language(KEPT)
-def gain(value: str | None) -> Markup:
+def gain(value: str | None, unit: str = UNIT) -> Markup:
     """An estimated gain or loss, with its sign."""
-    return _display(value, _towards_zero, sign=True)
+    return _display(value, unit, _towards_zero, lead="+")
+
+
+@keeps_by_language(KEPT)
+def change(value: str | None, unit: str = UNIT) -> Markup:
+    """A measured gain or loss, with its sign and all its digits."""
+    return _display(value, unit, lead="+")
 
 
 def sentence_amount(value: str) -> str:
     """A fact inside a sentence."""
-    return digits(_read(value))
+    return amount(_read(value))
 
 
 def typed(value: str | None) -> str:
@@ -86,7 +110,7 @@ def typed(value: str | None) -> str:
 
 def approximate(value: str) -> str:
     """An estimate inside a sentence."""
-    return digits(_towards_zero(_read(value)))
+    return _("about {amount}").format(amount=amount(_towards_zero(_read(value))))
 
 
 def count(number: int) -> str:

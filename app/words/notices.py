@@ -38,7 +38,7 @@ ORDERS: Final[Mapping[str, str]] = {
 
 def approval_notice(amount: str) -> str:
     """The notice of a pending approval; `amount` in USDC."""
-    return _("An action waits for your approval: {amount} USDC.").format(
+    return _("An action waits for your approval: {amount}.").format(
         amount=money.sentence_amount(amount)
     )
 

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from app.words.text import _
 from app.words.times import moment
+from domain.times import MONTHS
 
 ALONE: Final[Mapping[str, str]] = {
     "terms_expired": _(
@@ -94,7 +95,7 @@ WHO: Final[Mapping[str, str]] = {
     "venue": _("The venue has to fix this."),
     "nobody": _("This cannot be changed."),
 }
-_STAMP: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+_STAMP: Final = re.compile(rf"(\d\d?) ({'|'.join(MONTHS)}) (\d{{4}}), (\d\d:\d\d) UTC")
 
 
 def dated(sentence: str) -> Markup:
@@ -102,9 +103,14 @@ def dated(sentence: str) -> Markup:
     parts: list[Markup] = []
     at = 0
     for match in _STAMP.finditer(sentence):
-        parts += [escape(sentence[at : match.start()]), moment(match.group())]
+        parts += [escape(sentence[at : match.start()]), moment(_iso(match))]
         at = match.end()
     return Markup("").join([*parts, escape(sentence[at:])])
+
+
+def _iso(match: re.Match[str]) -> str:
+    day, month, year, clock = match.groups()
+    return f"{year}-{MONTHS.index(month) + 1:02d}-{int(day):02d}T{clock}:00Z"
 
 
 def sentences(code: str, reason: str) -> tuple[Markup, ...]:

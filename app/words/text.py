@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from functools import cache, lru_cache, wraps
 from gettext import NullTranslations
 from importlib.resources import files
-from typing import Final, TypeVar, TypeVarTuple, Unpack
+from typing import Final, ParamSpec, TypeVar
 
-Ts = TypeVarTuple("Ts")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 ENGLISH: Final = "en"
@@ -87,19 +87,17 @@ def word(code: str, table: Mapping[str, str]) -> str:
     return table.get(code, code)
 
 
-def keeps_by_language(
-    limit: int,
-) -> Callable[[Callable[[Unpack[Ts]], T]], Callable[[Unpack[Ts]], T]]:
+def keeps_by_language(limit: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Cache of a pure function whose answer holds sentences: an answer is one language's."""
 
-    def decorate(function: Callable[[Unpack[Ts]], T]) -> Callable[[Unpack[Ts]], T]:
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @lru_cache(limit)
-        def of(language: str, *values: *Ts) -> T:
-            return function(*values)
+        def of(language: str, *values: P.args, **named: P.kwargs) -> T:
+            return function(*values, **named)
 
         @wraps(function)
-        def cached(*values: *Ts) -> T:
-            return of(_language.get(), *values)
+        def cached(*values: P.args, **named: P.kwargs) -> T:
+            return of(_language.get(), *values, **named)  # type: ignore[arg-type]  # hashed anyway
 
         return cached
 

@@ -4,19 +4,33 @@ run.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
 from markupsafe import Markup
 
+from app.words.text import _
+from domain.times import format_day, format_minute
+
 KEPT: Final = 4_096  # times that were shown: a record's are shown again and again
+# (below so many seconds, the seconds of one, one, several); the last where none fits.
+_UNITS: Final = (
+    (60, 1, _("1 second"), _("{n} seconds")),
+    (3_600, 60, _("1 minute"), _("{n} minutes")),
+    (172_800, 3_600, _("1 hour"), _("{n} hours")),
+    (0, 86_400, _("1 day"), _("{n} days")),
+)
 _TIME: Final = Markup('<time datetime="%s" data-local="%s" title="%s">%s</time>')
 
 
+def date_text(iso_day: str) -> str:
+    """A UTC day in a sentence: 19 Nov 2026."""
+    return format_day(date.fromisoformat(iso_day))
+
+
 def _element(iso: str, kind: str, text: str) -> Markup:
-    stamp = f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M} UTC"
-    return _TIME % (iso, kind, stamp, text)
+    return _TIME % (iso, kind, format_minute(datetime.fromisoformat(iso)), text)
 
 
 @lru_cache(KEPT)
@@ -24,8 +38,7 @@ def day(iso: str | None) -> Markup:
     """The day of a time."""
     if iso is None:
         return Markup("")
-    at = datetime.fromisoformat(iso)
-    return _element(iso, "date", f"{at.day} {at:%b %Y}")
+    return _element(iso, "date", format_day(datetime.fromisoformat(iso)))
 
 
 @lru_cache(KEPT)
@@ -33,8 +46,7 @@ def moment(iso: str | None) -> Markup:
     """Day and minute."""
     if iso is None:
         return Markup("")
-    at = datetime.fromisoformat(iso)
-    return _element(iso, "moment", f"{at.day} {at:%b}, {at:%H:%M} UTC")
+    return _element(iso, "moment", format_minute(datetime.fromisoformat(iso)))
 
 
 @lru_cache(KEPT)
@@ -51,7 +63,7 @@ def distance(iso: str, now: datetime) -> str:
     """The distance of a time from now, in its largest unit."""
     away = datetime.fromisoformat(iso) - now
     future, s = away > timedelta(0), abs(int(away.total_seconds()))
-    units = ((60, 1, "s"), (3_600, 60, "min"), (172_800, 3_600, "h"))
-    amount = next((f"{s // unit_s} {unit}" for below, unit_s, unit in units if s < below), None)
-    amount = amount or f"{s // 86_400} days"
-    return f"in {amount}" if future else f"{amount} ago"
+    unit = next((u for u in _UNITS if s < u[0]), _UNITS[-1])
+    n = s // unit[1]
+    amount = unit[2] if n == 1 else unit[3].format(n=n)
+    return (_("in {amount}") if future else _("{amount} ago")).format(amount=amount)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from domain.mandates.clauses import plain
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
+from domain.text import format_usdc
 from domain.times import Timestamp
 from domain.wire_fields import copy_fields, described
 
@@ -42,7 +42,7 @@ def card_header(mandate: Mandate) -> CardHeader:
         # By its id: the name is the owner's own text, and a field of its own.
         agent = f"agent {mandate.agent_id}"
     unclear = "budget_usdc" in mandate.unclear_terms
-    amount = f"{plain(mandate.budget_usdc)} USDC" if not unclear else "A draft"
+    amount = format_usdc(str(mandate.budget_usdc)) if not unclear else "A draft"
     return copy_fields(CardHeader, mandate, title=f"{amount} for {agent}")
 
 

@@ -15,6 +15,7 @@ from domain.mandates.targets import (
 )
 from domain.money import Usdc
 from domain.settings import Switches
+from domain.text import format_usdc
 from domain.times import Timestamp, format_minute
 
 
@@ -136,12 +137,6 @@ def _clause(
     )
 
 
-def plain(amount: Usdc) -> str:
-    """An amount for a sentence: two decimals, or as many as it has."""
-    text = str(amount)
-    return text[:-4] if text.endswith("0000") else text.rstrip("0")
-
-
 def percent(bps: int) -> str:
     """Ten-thousandths as a percentage for a sentence."""
     units, hundredths = divmod(bps, 100)
@@ -178,19 +173,19 @@ def _amounts(mandate: Mandate) -> Iterator[Clause]:
     budget, cap, day = mandate.budget_usdc, mandate.per_tx_cap, mandate.daily_cap
     yield _clause(
         ClauseKey.BUDGET,
-        f"At most {plain(budget)} USDC of yours is ever in the vault.",
+        f"At most {format_usdc(str(budget))} of yours is ever in the vault.",
         AmountOf(amount=budget),
         "budgetUsdc",
     )
     yield _clause(
         ClauseKey.PER_ACTION,
-        f"No single action takes more than {plain(cap)} USDC out of the vault.",
+        f"No single action takes more than {format_usdc(str(cap))} out of the vault.",
         AmountOf(amount=cap),
         "perTxCap",
     )
     yield _clause(
         ClauseKey.PER_DAY,
-        f"All actions of a UTC day together take at most {plain(day)} USDC out; "
+        f"All actions of a UTC day together take at most {format_usdc(str(day))} out; "
         "it resets at 00:00 UTC, so that two days' amounts can meet at midnight.",
         DayAmount(amount=day),
         "dailyCap",
@@ -198,7 +193,7 @@ def _amounts(mandate: Mandate) -> Iterator[Clause]:
     floor, bps = mandate.floor, mandate.stop_floor_bps
     yield _clause(
         ClauseKey.STOP_LINE,
-        f"The agent's calls may not bring the vault below {plain(floor)} USDC, "
+        f"The agent's calls may not bring the vault below {format_usdc(str(floor))}, "
         f"a loss of {percent(bps)} of the budget.",
         StopLine(amount=floor, pct=percent(bps), bps=bps),
         "stopFloor",
@@ -226,11 +221,13 @@ def _approval(mandate: Mandate, switches: Switches) -> Clause:
     if above is None:
         sentence = "The agent acts on its own inside these limits."
     elif by_vault:
-        sentence = f"Above {plain(above)} USDC the vault takes an action only with your signature "
+        sentence = (
+            f"Above {format_usdc(str(above))} the vault takes an action only with your signature "
+        )
         sentence += "over that very action, once."
     else:
-        sentence = f"Above {plain(above)} USDC the service hands out no calldata before you "
-        sentence += "approve; an action sent past the service is flagged."
+        sentence = f"Above {format_usdc(str(above))} the service prepares no action before you "
+        sentence += "approve it; an action sent past the service is flagged."
     return _clause(
         ClauseKey.ASKING,
         sentence,

@@ -18,7 +18,7 @@ _READ_LIMITS = NextStep(
     "Read what is left", "mandate_limits", "GET /wallet/mandates/{public_id}/limits", OWNER_OR_AGENT
 )
 _AGAIN_RIGHT = NextStep(
-    "Mend the call by detail.revert, and ask with dry_run=true first",
+    "Fix the call: see detail.revert; test it with dry_run=true",
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
     AGENT,
@@ -36,16 +36,17 @@ KINDS: Final = (
         "{target} with selector {selector} {why}."
     ),
     kind("over_per_tx_cap", 409, "agent", _SMALLER, _READ_LIMITS).says(
-        "The action asks {attempted}, the cap per action is {allowed}{bound_by}."
+        "The action needs {attempted:usdc}; the limit per action is {allowed:usdc}{bound_by}."
     ),
     kind("over_daily_cap", 409, "agent", _SMALLER, WAIT).says(
-        "The action asks {attempted}, {used} of today's {allowed} are used or reserved{bound_by}."
+        "The action needs {attempted:usdc}; {used:usdc} of today's {allowed:usdc} are used or "
+        "reserved{bound_by}."
     ),
     kind("over_budget", 409, "agent", _READ_LIMITS).says(
-        "{attempted} is above what the budget leaves: {allowed}."
+        "The action needs {attempted:usdc}; the budget leaves {allowed:usdc}."
     ),
     kind("below_stop_line", 409, "owner", READ_MANDATE).says(
-        "Worth {worth} stands below the stop line {floor}."
+        "The vault's value, {worth:usdc}, is below its stop line of {floor:usdc}."
     ),
     kind(
         "no_recipe",
@@ -59,7 +60,7 @@ KINDS: Final = (
             needs_rest=True,
         ),
         _MARKETS,
-    ).says("No call of market {market} is known by which to {way} it by name."),
+    ).says("The market {market} has no recipe to {way} it by name."),
     kind(
         "gas_needed",
         409,
@@ -74,7 +75,7 @@ KINDS: Final = (
         "The signer does not sign this call: {why}."
     ),
     kind("would_revert", 409, "agent", _AGAIN_RIGHT, READ_MANDATE, retry_safe=True).says(
-        "The chain says that the call would revert: {why}."
+        "This call would fail now: {why}."
     ),
     kind(
         "signature_needed",
@@ -99,5 +100,5 @@ KINDS: Final = (
             "GET /wallet/mandates/{public_id}/execute-call",
             AGENT,
         ),
-    ).says("The approval {approval_id} is no longer good."),
+    ).says("The approval {approval_id} has expired."),
 )

@@ -49,7 +49,7 @@ KINDS: Final = (
     kind("mandate_stopped", 409, "nobody", READ_MANDATE).says(
         "The mandate is stopped; a stop is final."
     ),
-    kind("mandate_ended", 409, "nobody", READ_MANDATE).says("The mandate ended at {ends_at}."),
+    kind("mandate_ended", 409, "nobody", READ_MANDATE).says("The mandate ended at {ends_at:time}."),
     kind("terms_expired", 409, "owner", TERMS).says(
         "The terms were asked for more than 24 hours ago."
     ),
@@ -57,10 +57,8 @@ KINDS: Final = (
         "draft_unclear",
         409,
         "owner",
-        NextStep(
-            "Say in typed fields what is meant", None, "PUT /wallet/mandates/{public_id}", OWNER
-        ),
-    ).says("The note behind this draft was not understood whole, and nobody has corrected it."),
+        NextStep("Fill in the fields", None, "PUT /wallet/mandates/{public_id}", OWNER),
+    ).says("Part of the description was not understood; fill in those fields."),
     kind(
         "agent_not_accepting",
         409,
@@ -83,12 +81,12 @@ KINDS: Final = (
         409,
         "nobody",
         NextStep(
-            "Unwind the open positions",
+            "Close the open positions",
             "mandate_unwind_call",
             "GET /wallet/mandates/{public_id}/unwind-call",
             OWNER_OR_AGENT,
         ),
-    ).says("Open positions hold the withdrawal back until {until} at the latest."),
+    ).says("Open positions hold the withdrawal back until {until:time} at the latest."),
     kind("tx_pending", 409, "nobody", WAIT, retry_safe=True).says(
         "The chain has not mined {tx_hash} yet. Do not send it again."
     ),

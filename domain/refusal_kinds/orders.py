@@ -63,7 +63,10 @@ KINDS: Final = (
         NextStep("Ask again for no more than remaining", needs_rest=True),
         _STATUS,
         caller_fixes=True,
-    ).says("{attempted} is above the {cap} limit of {limit}; {used} of it is used."),
+    ).says(
+        "The order is worth {attempted:usdc}; the {cap} limit is {limit:usdc}, and {used:usdc} of "
+        "it is used."
+    ),
     kind("wallet_limit_raise", 409, "operator", _CAP).says(
         "Limits are only lowered here: {field} stands at {limit}."
     ),
@@ -86,9 +89,9 @@ KINDS: Final = (
         caller_fixes=True,
     ).says("The venue refused: {words}"),
     kind("wallet_venue_unavailable", 503, "venue", WAIT, retry_safe=True).says(
-        "The venue gives no fresh answer ({why}); nothing was sent."
+        "The venue did not answer in time ({why}). Nothing was sent."
     ),
     kind("wallet_outcome_unknown", 504, "nobody", _ORDER).says(
-        "Order {order_id} was sent, and the venue has not said what became of it."
+        "Order {order_id} was sent, and the venue has not said what happened."
     ),
 )

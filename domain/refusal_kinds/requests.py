@@ -93,18 +93,18 @@ KINDS: Final = (
         "Something failed inside the service. The request id finds it in the log."
     ),
     kind("storage_unavailable", 503, "operator", WAIT, retry_safe=True).says(
-        "The database gives no answer: {why}. Nothing was stored, or the same key finds what was."
+        "The database did not answer: {why}. Nothing was stored, or the same key finds what was."
     ),
     kind("chain_unavailable", 503, "operator", WAIT, retry_safe=True).says(
-        "Chain {chain_id} gives no usable answer: {why}."
+        "The network (chain {chain_id}) did not answer correctly: {why}."
     ),
     kind(
         "outcome_unknown",
         504,
         "nobody",
         NextStep("Find out what happened before you ask for it anew"),
-    ).says("{what} was begun, and nobody knows whether it happened. It is not begun again."),
+    ).says("{what}: the outcome is unknown. It will not be started again."),
     kind("venue_unavailable", 503, "venue", WAIT, retry_safe=True).says(
-        "The venue gives no usable answer: {why}."
+        "The venue did not answer correctly: {why}."
     ),
 )

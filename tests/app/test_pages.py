@@ -49,15 +49,15 @@ FIGURES = {
 UNFUNDED, CLOSE, OUT = "Signed, no money in it yet", "Close positions", "Withdraw all"
 WORKING = (
     "The agent asks to spend 90.00 USDC",
-    "Within the per-action limit of 100.00 (clause 2)",
-    "Leaves 110.00 of today’s 250.00 (clause 3)",
-    "50.00 of 250.00",
+    "Within the per-action limit of 100.00 USDC (clause 2)",
+    "Leaves 110.00 USDC of today’s 250.00 USDC (clause 3)",
+    "50.00 USDC of 250.00 USDC",
     "In one go, before a pause can land",
     "Put to work",
     "reported by the agent, confirmed on chain",
     "Attempt refused: above the per-action limit",
 )
-ALLOWED = "100.00 an action, 250.00 a day, to 20 Dec 2026"
+ALLOWED = "100.00 USDC an action, 250.00 USDC a day, to 20 Dec 2026"
 NO_RESUME, ALL_ACTS = {"pause", "stop", "record-value"}, {"pause", "resume", "stop", "record-value"}
 SHOWN = {
     "signed": Shown(UNFUNDED, ["Create the vault", "Cancel"], "agreed"),
@@ -145,8 +145,8 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
     if life == "working":
         assert "Used today50.00" in glance
         (_wide, _narrow) = page.all("svg", role="img")
-        assert len(page.one("table", id="points").text.split("2026-11-")) == 3
-        assert page.one("tr", data_read="21 Nov: worth 500.00 USDC, spent 50.00")
+        assert len(page.one("table", id="points").text.split(" Nov 2026")) == 3
+        assert page.one("tr", data_read="21 Nov 2026: worth about 500.00 USDC, spent 50.00 USDC")
     if life == "settled":
         await a_withdrawal_is_one_line_with_all_that_it_did(page, browser, base)
 
@@ -461,7 +461,7 @@ async def test_ways_in_are_shown_with_what_is_known_of_each(
     cards = [" ".join(e.text.split()) for e in page.all("section") if "Bridge" in e.text]
     costs = [c.partition("Costs about")[2].partition("Send it.")[0].strip() for c in cards]
     assert costs == [
-        "0.11 to 1.01 USDCTakes about10 to 119 s",
+        "0.11 USDC to 1.01 USDCTakes about10 to 119 s",
         "not knownTakes about1 to 3 min",
         "not knownTakes aboutnot known",
         "not knownTakes aboutnot known",

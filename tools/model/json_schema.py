@@ -207,9 +207,12 @@ def refusal_example(kind: RefusalKind) -> Schema:
     }
 
 
+PLACE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
+
+
 def plain(sentence: str) -> str:
     """A sentence template with its places shown as names."""
-    return sentence.replace("{", "<").replace("}", ">")
+    return PLACE.sub(r"<\1>", sentence)
 
 
 # Refusals of a route, whatever stands behind it.

@@ -1,5 +1,5 @@
 // Keeping a page fresh: the page itself is asked for again, and the parts marked data-live are put in place of the old ones.
-import { FORMATS, bar, localTimes, say, words } from "./page.js";
+import { bar, localTimes, say, words, written } from "./page.js";
 import { $, all } from "./dom.js";
 import { notify, wanted } from "./notify.js";
 
@@ -38,7 +38,7 @@ async function refresh() {
 function missed() {
   misses++;
   if (misses < 2 || !navigator.onLine) return;
-  bar(words.silent.replace("{at}", FORMATS.clock.format(seen)));
+  bar(words.silent.replace("{at}", written("clock", seen)));
 }
 
 function swap(fresh) {

@@ -2,14 +2,16 @@
 import { $, all } from "./dom.js";
 /** What the scripts of every page say. */
 export const words = $("net").dataset;
-const format = (parts) => new Intl.DateTimeFormat(undefined, parts);
-const DAY = { day: "numeric", month: "short" }, CLOCK = { hour: "2-digit", minute: "2-digit" };
-export const FORMATS = { date: format({ ...DAY, year: "numeric" }), moment: format({ ...DAY, ...CLOCK }), clock: format(CLOCK) };
+const format = (parts) => new Intl.DateTimeFormat("en-GB", parts);
+const DAY = { day: "numeric", month: "short", year: "numeric" }, CLOCK = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
+const FORMATS = { date: format(DAY), moment: format({ ...DAY, ...CLOCK }), clock: format(CLOCK) };
+/** A time in the reader's zone: 19 Nov 2026, 15:03 CET. */
+export const written = (kind, at) => FORMATS[kind].format(at).replace("Sept", "Sep");
 
 export function localTimes(root = document) {
   for (const t of all("time[data-local]", root)) {
     const at = new Date(t.dateTime);
-    if (!isNaN(at)) t.textContent = FORMATS[t.dataset.local].format(at);
+    if (!isNaN(at)) t.textContent = written(t.dataset.local, at);
   }
 }
 

@@ -6,19 +6,13 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export function plain(base) {
   const t = BigInt(base).toString().padStart(7, "0");
-  return t.slice(0, -6) + "." + t.slice(-6).replace(/0{1,4}$/, "");
+  return t.slice(0, -6).replace(/\B(?=(\d{3})+$)/g, ",") + "." + t.slice(-6).replace(/0{1,4}$/, "");
 }
 const percent = (bps) => Number(bps) / 100 + "%";
 
 function minute(seconds) {
-  const at = new Date(Number(seconds) * 1000), day = { timeZone: "UTC", dateStyle: "long" };
-  return `${at.toLocaleDateString("en-GB", day)}, ${at.toISOString().slice(11, 16)} UTC`;
-}
-
-/** An amount as it stands outside of clauses: thousands apart; `cents`: in whole ones, rounded up. */
-function money(base, cents) {
-  const [whole, part] = plain(cents ? (BigInt(base) + 9999n) / 10000n * 10000n : base).split(".");
-  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + "." + part;
+  const [, day, month, year, clock] = new Date(Number(seconds) * 1000).toUTCString().split(" ");
+  return `${+day} ${month} ${year}, ${clock.slice(0, 5)} UTC`;
 }
 
 // What an entry is called in clause 5: a host, venue or symbol that its writer chose is in the entry alone.
@@ -40,7 +34,7 @@ export function sentences(m, items) {
     3: [`All actions of a UTC day together take at most ${plain(m.dailyCap)} USDC out; it resets at 00:00 UTC, so that two days' amounts can meet at midnight.`],
     4: [`The agent's calls may not bring the vault below ${plain(m.stopFloor)} USDC, a loss of ${percent(m.stopFloorBps)} of the budget.`],
     5: [`The agent may only deal with: ${[...new Set(items.map(place))].join(", ") || "nothing at all"}.`],
-    6: BigInt(m.approvalAbove) ? [above + "vault takes an action only with your signature over that very action, once.", above + "service hands out no calldata before you approve; an action sent past the service is flagged."] : ["The agent acts on its own inside these limits."],
+    6: BigInt(m.approvalAbove) ? [above + "vault takes an action only with your signature over that very action, once.", above + "service prepares no action before you approve it; an action sent past the service is flagged."] : ["The agent acts on its own inside these limits."],
     7: ["At the stop line the mandate stops and " + (Number(m.onFloor) ? "the keeper closes open positions." : "open positions are kept for you to decide.")],
     8: Number(m.issuedAt) + m.horizonDays * 86400 === Number(m.endsAt) ? [lasts + "from your signature.", lasts + "until " + minute(m.endsAt) + "."] : [],
     9: [Number(m.agentFeeBps) ? `The agent earns ${percent(m.agentFeeBps)} of the gain that the vault measured, once, at settlement, rounded down.` : "The agent earns no fee."],
@@ -68,9 +62,9 @@ function holder(n, m, items, sentence) {
 
 /** Everything besides the clauses that the page shows of these values, by its name; `says`: the page's own words by their code. */
 function shown({ domain, message: m }, digest, says) {
-  const [budget, floor, day, above] = [m.budgetUsdc, m.stopFloor, m.dailyCap, m.approvalAbove].map(BigInt), usdc = (v) => money(v) + " USDC";
-  const ever = budget - floor + (floor + 49n) / 50n, today = money(day < ever ? day : ever, true);
-  return [{ budget: money(budget), agent: m.agent, before_pause: today, today, ever: money(ever, true), digest, here: m.publicId, name: domain.name, version: domain.version, chain: String(domain.chainId), factory: domain.verifyingContract },
+  const [budget, floor, day, above] = [m.budgetUsdc, m.stopFloor, m.dailyCap, m.approvalAbove].map(BigInt), usdc = (v) => plain(v) + " USDC", cents = (v) => usdc((v + 9999n) / 10000n * 10000n);
+  const ever = budget - floor + (floor + 49n) / 50n, today = cents(day < ever ? day : ever);
+  return [{ budget: usdc(budget), agent: m.agent, before_pause: today, today, ever: cents(ever), digest, here: m.publicId, name: domain.name, version: domain.version, chain: String(domain.chainId), factory: domain.verifyingContract },
     { budgetUsdc: usdc(budget), perTxCap: usdc(m.perTxCap), dailyCap: usdc(day), stopFloor: usdc(floor), stopFloorBps: percent(m.stopFloorBps), horizonDays: says("days", m.horizonDays), endsAt: minute(m.endsAt), issuedAt: minute(m.issuedAt),
       agentFeeBps: percent(m.agentFeeBps), approvalAbove: above ? usdc(above) : says("never"), onFloor: Number(m.onFloor) ? says("closed") : says("kept") }];
 }

@@ -80,7 +80,4 @@ def test_nothing_is_known_before_the_first_deposit_and_no_more_than_400_days_are
 
 
 def test_a_sentence_says_a_time_in_words() -> None:
-    assert (
-        format_minute(datetime(2026, 12, 21, 18, 3, 27, tzinfo=UTC))
-        == "21 December 2026, 18:03 UTC"
-    )
+    assert format_minute(datetime(2026, 12, 21, 18, 3, 27, tzinfo=UTC)) == "21 Dec 2026, 18:03 UTC"

@@ -188,8 +188,8 @@ def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
     block = check_of(funded(*spent(50, 50, 30)), "over_daily_cap", want(21)).refusal.as_json()
     assert block["retry_at"] == "2026-11-03T00:00:00.000Z"
     assert block["remaining"]["value"] == "20.000000"
-    assert "21.000000" in block["reason"]
-    assert "130.000000 of today's 150.000000" in block["reason"]
+    assert "21.00 USDC" in block["reason"]
+    assert "130.00 USDC of today's 150.00 USDC" in block["reason"]
 
 
 def test_one_action_that_is_reserved_reported_and_mined_counts_once() -> None:

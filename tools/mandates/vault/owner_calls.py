@@ -29,7 +29,6 @@ from domain.rules.target_rules import unlisted
 from domain.rules.unwind_window import agent_barred, closed
 from domain.rules.valuation import ValuedPosition, valuation
 from domain.rules.withdrawal_payout import Pays, pays
-from domain.times import timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import agent_mandate, load_mandate, visible_mandate, wrong_status
 from tools.context.approval_keeping import close_pending
@@ -230,7 +229,7 @@ def withdraw_call(uow: UnitOfWork, ctx: CallContext) -> WithdrawOut:
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     state, vault = lock(snapshot), snapshot.chain
     if vault is not None and vault.exists and not vault.withdrawable:
-        until, detail = timestamp(state.until) if state.until else None, {"lock": wire(state)}
+        until, detail = state.until, {"lock": wire(state)}
         retry_at = vault.lock_until
         raise Refused(refusal("withdraw_locked", until=until, retry_at=retry_at, detail=detail))
     chain = require_chain(ctx, mandate)

@@ -12,7 +12,6 @@ from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
-from domain.times import timestamp
 from tools.context.access import load_mandate, wrong_status
 from tools.context.snapshot_loader import (
     GatheredFacts,
@@ -58,8 +57,7 @@ def require_vault(mandate: Mandate, action: str) -> str:
 
 def ended(mandate: Mandate) -> Refused:
     """The refusal of what a mandate takes until its end alone."""
-    ends_at = timestamp(mandate.ends_at) if mandate.ends_at else None
-    return Refused(refusal("mandate_ended", ends_at=ends_at))
+    return Refused(refusal("mandate_ended", ends_at=mandate.ends_at))
 
 
 def owner_call(
