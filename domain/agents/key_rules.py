@@ -23,7 +23,8 @@ FEE_TIMES: Final = 10
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCall:
     """A call of a vault's execute, or of executeApproved with the owner's signature good until
-    `until` (unix seconds), and the transaction that makes it.
+    `until` (unix seconds), and the transaction that makes it. Without a target it is the vault's
+    stop(), by which the agent gives its mandate back.
     """
 
     vault: str
@@ -33,6 +34,11 @@ class AgentCall:
     transaction: Transaction
     until: int | None = None
     approval: str | None = None
+
+    @property
+    def forfeits(self) -> bool:
+        """True for the vault's stop()."""
+        return not self.target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +79,13 @@ def _check(rules: Iterable[tuple[bool, str]]) -> None:
 
 
 def _terms_rules(call: AgentCall, address: str, terms: ReadTerms) -> Iterator[tuple[bool, str]]:
-    message, selector = terms.message, selector_of(call.data)
+    message = terms.message
     yield terms.signed, "the owner of the terms did not sign them"
     yield _same(message["agent"], address), "the terms name another agent"
     yield _same(terms.vault, call.vault), "the vault is not that of the terms"
+    if call.forfeits:
+        return
+    selector = selector_of(call.data)
     named = any(
         t.kind == "contract"
         and _same(t.address or "", call.target)

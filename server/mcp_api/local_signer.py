@@ -168,10 +168,15 @@ class LocalSigner:
         vault = await self._vault(path)
         if (transaction.chain_id, transaction.to.lower()) != vault:
             raise NotSigned("the transaction does not go to the mandate's vault")
+        action = ActionIn.model_validate(body.get("action"))
+        if action.kind == "forfeit":
+            if transaction.data != abi_codec.calldata("MandateVault", "stop", ()):
+                raise NotSigned("the transaction is no stop, by which a mandate is given back")
+            return
         call = abi_codec.execution(transaction.data)
         if call is None:
             raise NotSigned("the transaction is no execute or executeApproved")
-        _check_action(ActionIn.model_validate(body.get("action")), *call)
+        _check_action(action, *call)
 
     async def _vault(self, path: str) -> tuple[int, str]:
         """The chain and vault of a mandate: as they were when this key signed for it first."""

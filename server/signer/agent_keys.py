@@ -77,7 +77,7 @@ class AgentKeys:
             raise SigningRefused(f"the chain cannot be read: {why}") from None
         signed = transactions.sign(key, call.transaction)
         log.info(
-            "signed %s with the key %s: vault %s, target %s, amount %s, nonce %d",
+            "signed %s with the key %s: vault %s, target '%s', amount %s, nonce %d",
             signed.tx_hash, name, call.vault, call.target, call.amount, call.transaction.nonce,
         )  # fmt: skip
         return {"raw": signed.raw}
@@ -117,11 +117,14 @@ class AgentKeys:
         """The vault and the call's result as this process reads them, whatever the caller says."""
         chain = self.chains.get(call.transaction.chain_id)
         plain = call.target, call.data, call.amount
-        made = (
-            chain.vault_call(call.vault, "execute", *plain)
-            if call.approval is None
-            else chain.vault_call(call.vault, "executeApproved", *plain, call.until, call.approval)
-        )
+        if call.forfeits:
+            made = chain.vault_call(call.vault, "stop")
+        elif call.approval is None:
+            made = chain.vault_call(call.vault, "execute", *plain)
+        else:
+            made = chain.vault_call(
+                call.vault, "executeApproved", *plain, call.until, call.approval
+            )
         states = await chain.vault_states([call.vault], agreed=True)
         tried = Call(made.chain_id, made.to, made.data, sender=address)
         return ReadChain(

@@ -113,6 +113,25 @@ async def test_everything_else_is_refused(world: World, keys: AgentKeys) -> None
         assert "cannot be answered" in await ask.refused(key=name)
 
 
+async def test_a_stop_of_a_vault_whose_terms_name_the_key_is_signed_and_no_other(
+    world: World, keys: AgentKeys
+) -> None:
+    ask, other = await asked(await hosted(world)), await hosted(world)
+    chain = world.chains.get(CHAIN_ID)
+    stop = chain.vault_call(ask.m.vault, "stop").data
+    plain: dict[str, Any] = {"target": "", "data": stop, "amount": Usdc(0)}
+    paid = {"transaction": {"data": stop, "value": 1}}
+    assert "coins" in await ask.refused(**plain, **paid)
+    more = {"transaction": {"data": stop + "00"}}
+    assert "another call" in await ask.refused(**plain, **more)
+    assert "another call" in await ask.refused(**plain)
+    there = {"vault": other.vault, "transaction": {"data": stop, "to": other.vault}}
+    assert "not that of the terms" in await ask.refused(**plain, **there)
+    signed = read_signed(await ask.sign(**plain, transaction={"data": stop}))
+    assert signed is not None
+    assert (signed.sender, signed.transaction.data) == (ask.mandate.agent_address, stop)
+
+
 async def test_the_terms_of_another_agents_mandate_open_nothing(
     world: World, keys: AgentKeys
 ) -> None:

@@ -91,6 +91,24 @@ async def test_an_official_client_acts_with_the_key_of_the_file(local: Local) ->
     assert {f.stat().st_mode & 0o077 for f in [kept, *kept.iterdir()]} == {0}
 
 
+async def test_the_file_signs_the_stop_by_which_a_mandate_is_given_back(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = LocalSigner._prepared
+
+    async def altered(self: LocalSigner, path: str, body: Any) -> Any:
+        answer: Any = await real(self, path, body)
+        answer.body["to_sign"]["data"] += "00"
+        return answer
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalSigner, "_prepared", altered)
+        assert (await local.act("end-1", kind="forfeit"))["error"] == "signer_refused"
+    assert await local.sent() == 0
+    assert (await local.act("end-1", kind="forfeit"))["outcome"] == "landed"
+    assert (await local.act("end-2", kind="forfeit"))["error"] == "mandate_stopped"
+
+
 async def test_a_lost_answer_is_asked_with_the_same_bytes(
     local: Local, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,9 +17,9 @@ from tools.model.operation import RequestModel, ResponseModel
 
 
 class ActionIn(RequestModel):
-    """The action: enter or exit a market by its name, or a call."""
+    """The action: enter or exit a market by its name, a call, or to give the mandate back."""
 
-    kind: Literal["enter", "exit", "call"]
+    kind: Literal["enter", "exit", "call", "forfeit"]
     market: str | None = Field(
         default=None, max_length=64, description="enter, exit: a market's id (markets_list)"
     )
@@ -38,7 +38,7 @@ class ActIn(OneMandate):
 
     action: ActionIn = Field(
         description='{kind: "enter" | "exit", market, amount_usdc}, or {kind: "call", target, '
-        "data, approve_amount}",
+        'data, approve_amount}, or {kind: "forfeit"}: the vault\'s stop(), final',
         examples=[{"kind": "enter", "market": "base-usdc-lending", "amount_usdc": "25"}],
     )
     why: Lines | None = Field(

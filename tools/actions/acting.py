@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from domain.agents.key_rules import AgentCall
 from domain.agents.sent_calls import SentBytes, SentCall
-from domain.chain_facts import SendingFacts, SignedTransaction, Transaction
+from domain.chain_facts import Call, SendingFacts, SignedTransaction, Transaction
 from domain.mandates.mandate import Mandate
 from domain.mandates.markets import from_config, market_of
 from domain.money import ZERO, Usdc
@@ -20,6 +20,7 @@ from domain.ports import Chain
 from domain.reads.event_rows import ledger_row
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.action_checks import remaining
+from domain.rules.revert_refusals import reverts
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
 from tools.actions.act_models import ActIn, ActionIn, ActOut
@@ -29,14 +30,16 @@ from tools.actions.execute_call import (
     ExecuteFacts,
     ExecuteOut,
     execute_call,
+    gas_limit,
     gather_execute,
 )
 from tools.actions.sending import Followed, Follower, Sign, behind, in_ms, refuse_taken_approval
-from tools.context.access import load_mandate, visible_mandate
+from tools.context.access import agent_mandate, check_forfeit, load_mandate, visible_mandate
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
     load_snapshot,
+    simulation_if_readable,
     vault_if_readable,
 )
 from tools.dispatch.request_context import request_context
@@ -108,6 +111,8 @@ class Acting:
         """The call that was stored, out of the same request."""
         chain = self.deps.chains.get(stored.chain_id)
         signed = chain.signed_transaction(stored.newest.raw)
+        if signed is not None and self._forfeits:
+            return self._stop_call(mandate, signed.transaction)
         request = self._execute_request(mandate)
         reservation = uow.reservations.of_action(mandate.public_id, stored.action_hash)
         if signed is None or reservation is None:
@@ -122,7 +127,8 @@ class Acting:
         """
         deps, caller = self.deps, self.caller
         mandate = await load_mandate(deps, caller, self.request.public_id)
-        request, chain = self._execute_request(mandate), chain_or_none(deps, mandate)
+        chain = chain_or_none(deps, mandate)
+        request = None if self._forfeits else self._execute_request(mandate)
         facts = await self._gathered(mandate, chain, request)
         if chain is not None and facts.sending is not None:
             sender, nonce = mandate.agent_address or "", facts.sending.nonce
@@ -145,6 +151,11 @@ class Acting:
                 raise Refused(refusal("tx_pending", tx_hash=signed.tx_hash)) from None
         return None
 
+    @property
+    def _forfeits(self) -> bool:
+        """True where the agent gives its mandate back."""
+        return self.request.action.kind == "forfeit"
+
     def _execute_request(self, mandate: Mandate) -> ExecuteCallIn:
         """The call that the action means; by its market's name the calldata is made here."""
         action, why = self.request.action, self.request.why
@@ -163,7 +174,10 @@ class Acting:
             raise invalid("action.amount_usdc", "more than 0")
         markets = from_config(self.deps.config.markets)
         market = market_of(action.market, markets, mandate.chain_id)
-        recipe, chain = market.recipe(action.kind), self.deps.chains.get(mandate.chain_id)
+        recipe, chain = (
+            market.recipe("enter" if action.kind == "enter" else "exit"),
+            self.deps.chains.get(mandate.chain_id),
+        )
         # Before there is a vault every check fails that needs one, whatever the calldata names.
         vault, usdc = mandate.vault_address or market.address or "", chain.usdc or ""
         arguments = recipe.arguments(action.amount_usdc, vault, usdc)
@@ -172,13 +186,16 @@ class Acting:
         return _call_in(mandate, market.address or "", data, amount, why)
 
     async def _gathered(
-        self, mandate: Mandate, chain: Chain | None, request: ExecuteCallIn
+        self, mandate: Mandate, chain: Chain | None, request: ExecuteCallIn | None
     ) -> _Facts:
         """The facts that the checks look at. A chain that cannot be asked for the rest is told of
         after them: the refusals are those of the call, in its order.
         """
         with self.deps.chains.request_deadline():
-            execute = await gather_execute(self.deps, self.caller, request)
+            if request is None:
+                execute = await self._gathered_stop(mandate, chain)
+            else:
+                execute = await gather_execute(self.deps, self.caller, request)
             if chain is None or mandate.agent_address is None:
                 return _Facts(execute=execute, sending=None, problem=None)
             try:
@@ -187,10 +204,21 @@ class Acting:
                 return _Facts(execute=execute, sending=None, problem=refused)
         return _Facts(execute=execute, sending=sending, problem=None)
 
+    async def _gathered_stop(self, mandate: Mandate, chain: Chain | None) -> ExecuteFacts:
+        """The vault now, and what its stop() would do."""
+        vault = await vault_if_readable(chain, mandate)
+        if chain is None or vault is None or not vault.exists:
+            return ExecuteFacts(vault=vault)
+        call = chain.vault_call(vault.address, "stop")
+        tried = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
+        return ExecuteFacts(vault=vault, simulation=tried)
+
     def _checked(
-        self, uow: UnitOfWork, now: datetime, request: ExecuteCallIn, facts: _Facts
+        self, uow: UnitOfWork, now: datetime, request: ExecuteCallIn | None, facts: _Facts
     ) -> AgentCall | HandlerResult[ActOut]:
         """The call to sign, checked and reserved; the answer where it waits for the owner."""
+        if request is None:
+            return self._checked_stop(uow, facts)
         ctx = request_context(
             uow, self.deps, self.caller, now, request=request, facts=facts.execute
         )
@@ -199,24 +227,24 @@ class Acting:
         reply = execute_call(uow, ctx)
         if isinstance(reply, HandlerResult):
             return self._held(reply.body)
-        if facts.problem is not None or facts.sending is None:
-            raise facts.problem or Refused(refusal("not_configured", what="the chain"))
-        sending, gas = facts.sending, reply.gas or EXECUTE_GAS
-        missing = gas * sending.max_fee - sending.balance
-        if missing > 0:
-            detail = {"address": reply.sender, "amount_wei": str(missing)}
-            raise Refused(refusal("gas_needed", detail, chain_id=mandate.chain_id, detail=detail))
-        transaction = Transaction(
-            chain_id=mandate.chain_id,
-            to=reply.to or "",
-            data=reply.data or "",
-            value=0,
-            nonce=sending.nonce,
-            gas=gas,
-            max_fee=sending.max_fee,
-            tip=sending.tip,
-        )
+        call = Call(mandate.chain_id, reply.to or "", reply.data or "")
+        transaction = _transaction(mandate, facts, call, reply.gas)
         return self._agent_call(uow, mandate, request, reply.approval_id, transaction)
+
+    def _checked_stop(self, uow: UnitOfWork, facts: _Facts) -> AgentCall:
+        """The vault's stop(), checked as `mandate_forfeit` checks it."""
+        _only(self.request.action)
+        mandate = agent_mandate(uow, self.caller, self.request.public_id, lock=True)
+        check_forfeit(mandate, facts.execute.vault)
+        tried, chain = facts.execute.simulation, self.deps.chains.get(mandate.chain_id)
+        if tried is not None and not tried.ok:
+            raise Refused(reverts(tried.revert))
+        call = chain.vault_call(mandate.vault_address or "", "stop")
+        return self._stop_call(mandate, _transaction(mandate, facts, call, gas_limit(tried)))
+
+    def _stop_call(self, mandate: Mandate, transaction: Transaction) -> AgentCall:
+        vault, data = mandate.vault_address or "", transaction.data
+        return AgentCall(vault=vault, target="", data=data, amount=ZERO, transaction=transaction)
 
     def _agent_call(
         self,
@@ -266,7 +294,9 @@ class Acting:
                 chain_id=call.transaction.chain_id,
                 sender=signed.sender.lower(),
                 nonce=signed.transaction.nonce,
-                action_hash=chain.action_hash(call.vault, call.target, call.data, call.amount),
+                action_hash=chain.action_hash(
+                    call.vault, call.target or call.vault, call.data, call.amount
+                ),
                 stored_at=now,
                 sent=(SentBytes(signed.raw, signed.tx_hash, now),),
                 why=request.why,
@@ -298,6 +328,29 @@ class Acting:
         answer = await deps.store.read(read)
         status = 202 if done.outcome == "pending" else 200
         return HandlerResult(answer, status, headers=REPLAYED if is_repeat else {})
+
+
+def _transaction(mandate: Mandate, facts: _Facts, call: Call, gas: int | None) -> Transaction:
+    """The transaction of a call, at the account's next nonce. Errors: `gas_needed`, and what the
+    chain was not asked for.
+    """
+    if facts.problem is not None or facts.sending is None:
+        raise facts.problem or Refused(refusal("not_configured", what="the chain"))
+    sending, gas = facts.sending, gas or EXECUTE_GAS
+    missing = gas * sending.max_fee - sending.balance
+    if missing > 0:
+        detail = {"address": mandate.agent_address, "amount_wei": str(missing)}
+        raise Refused(refusal("gas_needed", detail, chain_id=mandate.chain_id, detail=detail))
+    return Transaction(
+        chain_id=call.chain_id,
+        to=call.to,
+        data=call.data,
+        value=0,
+        nonce=sending.nonce,
+        gas=gas,
+        max_fee=sending.max_fee,
+        tip=sending.tip,
+    )
 
 
 def _call_in(

@@ -219,7 +219,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
         decoded=decoded,
         checks=judgement.shown_checks(),
         simulation=simulated(ctx.facts.simulation),
-        gas=_gas(ctx.facts.simulation),
+        gas=gas_limit(ctx.facts.simulation),
         approval_id=approval_id,
         action_hash=key,
         reserved_until=until,
@@ -273,7 +273,7 @@ def _refuse_revert(ctx: ExecuteContext, checks: list[CheckResult], *, asking: bo
     raise Refused(reverts(revert, checks, pulls=pulls, approved=amount, stale=stale))
 
 
-def _gas(simulation: Simulation | None) -> int | None:
+def gas_limit(simulation: Simulation | None) -> int | None:
     """A gas limit with a margin; probes are given more than an estimate finds (chain.md)."""
     if simulation is None or simulation.gas is None:
         return None

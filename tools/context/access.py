@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain.chain_facts import VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.refusals import Refused, refusal
 from storage.prefetch.read_set import ReadSet
@@ -20,6 +21,28 @@ def not_found(subject: str = "mandate") -> Refused:
 def wrong_status(mandate: Mandate, action: str) -> Refused:
     """The refusal of an action that the mandate's status does not allow."""
     return Refused(refusal("wrong_status", status=mandate.status.value, action=action))
+
+
+def is_over(mandate: Mandate, vault: VaultState | None) -> bool:
+    """True where the vault takes no stop any more; the record decides where the vault was not
+    read.
+    """
+    if vault is not None and vault.exists:
+        return vault.stopped or vault.settled
+    return mandate.status is Status.SETTLED
+
+
+def check_forfeit(mandate: Mandate, vault: VaultState | None) -> None:
+    """Check that the vault takes a stop of its agent. Errors: `wrong_status`, `mandate_stopped`,
+    `mandate_paused`.
+    """
+    if mandate.vault_address is None:
+        raise wrong_status(mandate, "forfeiting it")
+    if is_over(mandate, vault):
+        raise Refused(refusal("mandate_stopped"))
+    # A paused vault knows no agent, so its stop() is not open to one.
+    if vault.paused if vault is not None and vault.exists else mandate.paused:
+        raise Refused(refusal("mandate_paused"))
 
 
 def can_see(caller: Caller, mandate: Mandate) -> bool:

@@ -228,6 +228,33 @@ async def test_without_gas_it_says_how_much_is_missing_and_reserves_nothing(
     assert (await enter(m, "in-1", "40")).body["outcome"] == "landed"
 
 
+async def test_an_agent_gives_its_mandate_back_once(both: World) -> None:
+    m = await hosted(both)
+    extra = await acted(m, "end-1", kind="forfeit", market="test-market")
+    assert (extra.status, extra.body["error"]) == (400, "invalid_request")
+    done = await acted(m, "end-1", kind="forfeit")
+    told: Any = done.body
+    assert (done.status, told["outcome"], told["event"]) == (200, "landed", None)
+    again = await acted(m, "end-1", kind="forfeit")
+    assert (again.body, again.headers["Idempotent-Replayed"]) == (told, "true")
+    assert await sent_by(m) == 1
+    stopped = await m.as_owner("owner_vault_tx", tx_hash=told["tx_hash"], kind="stop")
+    assert stopped.body["mandate"]["status"] == "stopped"
+    row = next(e for e in (await m.read())["events"] if e["kind"] == "stop")
+    assert (row["reported_by"], row["payload"]["reason"]) == ("chain", "agent")
+    over = await acted(m, "end-2", kind="forfeit")
+    assert (over.status, over.body["error"]) == (409, "mandate_stopped")
+
+
+async def test_a_paused_mandate_is_not_given_back(world: World, keys: AgentKeys) -> None:
+    m = await hosted(world)
+    pause: Any = (await m.as_owner("owner_pause_call")).body
+    await world.mined(m.owner_wallet, pause["call"])
+    told = await acted(m, "end-1", kind="forfeit")
+    assert (told.status, told.body["error"]) == (409, "mandate_paused")
+    assert await sent_by(m) == 0
+
+
 @pytest.mark.parametrize(("amount", "code"), [("101", "over_per_tx_cap"), ("0", "invalid_request")])
 async def test_it_is_refused_as_execute_call_is(
     world: World, keys: AgentKeys, amount: str, code: str

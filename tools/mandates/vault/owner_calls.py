@@ -30,7 +30,14 @@ from domain.rules.unwind_window import agent_barred, closed
 from domain.rules.valuation import ValuedPosition, valuation
 from domain.rules.withdrawal_payout import Pays, pays
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import agent_mandate, load_mandate, visible_mandate, wrong_status
+from tools.context.access import (
+    agent_mandate,
+    check_forfeit,
+    is_over,
+    load_mandate,
+    visible_mandate,
+    wrong_status,
+)
 from tools.context.approval_keeping import close_pending
 from tools.context.ledger_rows import append_row
 from tools.context.snapshot_loader import (
@@ -146,17 +153,8 @@ class PlanOut(ResponseModel):
 
 
 def _require_not_over(mandate: Mandate, vault: VaultState | None) -> None:
-    if _over(mandate, vault):
+    if is_over(mandate, vault):
         raise Refused(refusal("mandate_stopped"))
-
-
-def _over(mandate: Mandate, vault: VaultState | None) -> bool:
-    """True where the vault takes no stop any more; the record decides where the vault was not
-    read.
-    """
-    if vault is not None and vault.exists:
-        return vault.stopped or vault.settled
-    return mandate.status is Status.SETTLED
 
 
 def _open(uow: UnitOfWork, ctx: CallContext, mandate: Mandate, action: str) -> MandateSnapshot:
@@ -166,7 +164,7 @@ def _open(uow: UnitOfWork, ctx: CallContext, mandate: Mandate, action: str) -> M
     """
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     now = snapshot.mandate
-    if now.status not in (Status.SIGNED, Status.WORKING) or _over(now, snapshot.chain):
+    if now.status not in (Status.SIGNED, Status.WORKING) or is_over(now, snapshot.chain):
         raise wrong_status(now, action)
     return snapshot
 
@@ -253,7 +251,7 @@ def stop(uow: UnitOfWork, ctx: CallContext) -> StopOut:
         close_pending(uow, mandate)
         payload = Stopped(reason="owner", record_only=True)
         append_row(uow, ctx, mandate, LedgerKind.STOP, Reporter.OWNER, payload)
-    live = mandate.vault_address is not None and not _over(mandate, ctx.facts.vault)
+    live = mandate.vault_address is not None and not is_over(mandate, ctx.facts.vault)
     created = _STOP(chain, mandate) if live and chain is not None else None
     parts = call_parts(chain, created, ctx.facts.simulation)
     return StopOut(
@@ -273,11 +271,7 @@ def forfeit(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
     itself.
     """
     mandate, state = agent_mandate(uow, ctx.caller, ctx.request.public_id), ctx.facts.vault
-    require_vault(mandate, "forfeiting it")
-    _require_not_over(mandate, state)
-    # A paused vault knows no agent, so its stop() is not open to one.
-    if state.paused if state is not None and state.exists else mandate.paused:
-        raise Refused(refusal("mandate_paused"))
+    check_forfeit(mandate, state)
     answer = _answer(ctx, mandate, _forfeit, "Sign and send it: your role ends for good.")
     return answer.model_copy(update={"chain_live": True})
 
@@ -431,7 +425,8 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_forfeit",
         title="Give up your role",
-        summary="Calldata of the vault's stop(), which you may send yourself; final.",
+        summary="Calldata of the vault's stop(), which you may send yourself; final. mandate_act "
+        'with kind "forfeit" does it in one call.',
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/forfeit"),
         request_model=OneMandate,
