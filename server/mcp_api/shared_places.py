@@ -6,13 +6,15 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 import anyio
 
+from domain.refusals import Refused
 from storage.errors import Unavailable
-from storage.repositories.mcp_places import McpPlace, PlaceKind
+from storage.repositories.mcp_places import SESSION_RESTS, STREAM_RESTS, McpPlace, PlaceKind
 from tools.context.credentials import hashed
 from tools.model.operation import Deps
 
@@ -65,13 +67,23 @@ class Holder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class OwnPlace:
+    """A place of this process, with its row."""
+
+    slot: Slot
+    row: McpPlace
+    limits: PlaceLimits
+
+
 class SharedPlaces:
     """This process's places in the database, and those of the others as they are asked for."""
 
     def __init__(self, deps: Deps, now: Callable[[], float] = time.monotonic):
         self._deps, self._now = deps, now
         self.process = deps.ids.short("p_")
-        self._mine: dict[str, tuple[Slot, PlaceKind]] = {}
+        self._mine: dict[str, OwnPlace] = {}
+        self._touched_at = deps.clock.now()
         self._known: OrderedDict[str, tuple[McpPlace | None, float]] = OrderedDict()
         self._used: set[str] = set()
 
@@ -95,16 +107,20 @@ class SharedPlaces:
             owner=slot.owner if slot.keyed else None,
             used_at=self._deps.clock.now(),
         )
-        one, rest = limits.one, timedelta(seconds=limits.rest_s)
+        await self._add(OwnPlace(slot, place, limits))
+
+    async def _add(self, own: OwnPlace) -> None:
+        place, one = own.row, own.limits.one
+        rest = timedelta(seconds=own.limits.rest_s)
         await self._deps.store.write(lambda uow: uow.mcp.add(place, limit=one, rest=rest))
-        slot.place_hash = place.place_hash
-        self._mine[place.place_hash] = slot, kind
+        own.slot.place_hash = place.place_hash
+        self._mine[place.place_hash] = own
 
     async def rename(self, slot: Slot, place_id: str) -> None:
         """The id of a place is known now. Errors: `Unavailable`."""
         before, slot.place_hash = slot.place_hash or "", hashed(place_id)
-        self._mine[slot.place_hash] = self._mine.pop(before)
-        new = slot.place_hash
+        own, new = self._mine.pop(before), slot.place_hash
+        self._mine[new] = replace(own, row=replace(own.row, place_hash=new))
         await self._deps.store.write(lambda uow: uow.mcp.rename(before, new))
 
     async def find(self, place_id: str, kind: PlaceKind, credential: str | None) -> McpPlace | None:
@@ -170,7 +186,26 @@ class SharedPlaces:
         used, self._used = self._used, set()
         own = {s.place_hash for s in holder.slots() if s.is_busy or s.used >= since}
         names, at = used | {name for name in own if name}, self._deps.clock.now()
+        if at - self._touched_at >= STREAM_RESTS / 2:
+            await self._put_back(holder, at)
         await self._deps.store.write(lambda uow: uow.mcp.touch(names, at))
+        self._touched_at = at
+
+    async def _put_back(self, holder: Holder, at: datetime) -> None:
+        """Add again what the others took for dead while this process stood still; after so long
+        that nobody knows any more what was ended meanwhile, end it.
+        """
+        known = await self._deps.store.read(lambda uow: uow.mcp.known(self.process), single=True)
+        for name in self._mine.keys() - known:
+            own, rested_s = self._mine[name], self._now() - self._mine[name].slot.used
+            used_at = at if own.slot.is_busy else at - timedelta(seconds=rested_s)
+            try:
+                if at - self._touched_at > SESSION_RESTS:
+                    await holder.end_place(name)
+                else:
+                    await self._add(replace(own, row=replace(own.row, used_at=used_at)))
+            except Refused:
+                await holder.end_place(name)
 
     async def _sweep(self) -> None:
         at = self._deps.clock.now()
@@ -178,7 +213,7 @@ class SharedPlaces:
 
     async def _leave(self) -> None:
         """A process that ends takes its streams along; the others answer its sessions."""
-        streams = {name for name, (_, kind) in self._mine.items() if kind != "session"}
+        streams = {name for name, own in self._mine.items() if own.row.kind != "session"}
         with anyio.move_on_after(1, shield=True):
             try:
                 await self._deps.store.write(lambda uow: uow.mcp.remove(streams))

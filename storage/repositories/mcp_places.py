@@ -144,6 +144,11 @@ class McpPlaceRepository(Repository):
         )
         return [row["place_hash"] for row in self._sql.rows(text, process=process)]
 
+    def known(self, process: str) -> frozenset[str]:
+        """The places of a process that have a row."""
+        text = "SELECT place_hash FROM mcp_places WHERE process = :process"
+        return frozenset(r["place_hash"] for r in self._sql.rows(text, process=process))
+
     def remove(self, place_hashes: Iterable[str]) -> None:
         """Forget places that are over, and what waits for them."""
         rows = [{"place": place} for place in sorted(place_hashes)]
@@ -152,8 +157,10 @@ class McpPlaceRepository(Repository):
             self._sql.run_all("DELETE FROM mcp_inbox WHERE place_hash = :place", rows)
 
     def sweep(self, now: datetime) -> None:
-        """Forget what has ended or rested too long, and messages that nobody took."""
-        self._sql.run(_SWEEP, gone=micros(now - STREAM_RESTS), **_lives(now))
+        """Forget what has ended or rested too long, and messages that nobody took. A place that
+        was ended is known as such to a process that stands still, for as long as it may come back.
+        """
+        self._sql.run(_SWEEP, gone=micros(now - SESSION_RESTS), **_lives(now))
         before = micros(now - INBOX_LASTS)
         self._sql.run("DELETE FROM mcp_inbox WHERE created_at < :before", before=before)
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
 import anyio
 import pytest
-from aiohttp import ClientResponse, ClientSession
+from aiohttp import ClientPayloadError, ClientResponse, ClientSession
 from mcp.server.sse import SseServerTransport
 from starlette.types import Scope
 
-from server.mcp_api import session_limits
+from server.mcp_api import session_limits, shared_places
 from server.mcp_api.session_limits import SlotLimits
+from storage.repositories.mcp_places import McpPlace
+from storage.store import Store
 from tests.surfaces.small import (
     ACCEPT,
     ALICE,
@@ -28,6 +31,7 @@ from tests.surfaces.small import (
     small,
 )
 from tests.waiting import STUCK_S
+from tests.world import START, Clock
 from tools.model.sealing import key_ring
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
@@ -267,3 +271,69 @@ async def test_streams_of_an_owner_are_counted_in_all_processes(
         with anyio.fail_after(STUCK_S):
             while (await a.post("/mcp", ALICE, json=HELLO, headers=ACCEPT)).status != 200:
                 await anyio.sleep(0.1)
+
+
+# -- a process that stands still
+
+
+@pytest.fixture
+def quick_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_places, "SYNC_S", 0.05)
+    monkeypatch.setattr(shared_places, "TOUCH_S", 0.1)
+
+
+async def rests(a: Small, seconds: float) -> None:
+    """Another process takes for dead what was not used for so long."""
+    await a.store.write(lambda uow: uow.mcp.sweep(START + timedelta(seconds=seconds)))
+
+
+def goes_on(s: Small, seconds: float) -> None:
+    clock = s.deps.clock
+    assert isinstance(clock, Clock)
+    clock.forward(seconds=seconds)
+
+
+@pytest.mark.usefixtures("quick_turns")
+async def test_a_process_that_stood_still_puts_its_places_back(pg_url: str) -> None:
+    async with two(pg_url) as (a, b), listening(a, ALICE) as (stream, path):
+        await rests(a, 90)
+        assert (await b.post(path, ALICE, json=HELLO, headers=JSON)).status == 404
+        goes_on(a, 90)
+        with anyio.fail_after(STUCK_S):
+            while (await b.post(path, ALICE, json=HELLO, headers=JSON)).status != 202:
+                await anyio.sleep(0.1)
+        assert '"id":1' in await next_data(stream)
+
+
+@pytest.mark.usefixtures("quick_turns")
+@pytest.mark.parametrize("standstill_s", [90, 700])
+async def test_a_place_whose_owner_has_others_by_now_or_that_rested_too_long_ends(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch, standstill_s: float
+) -> None:
+    limits = SlotLimits(one=2, all=50, rest_s=10_000, listening_s=10_000)
+    monkeypatch.setattr(session_limits, "KEYED", limits)
+    async with two(pg_url) as (a, b), AsyncExitStack() as stack:
+        stream, _ = await stack.enter_async_context(listening(a, ALICE))
+        await rests(a, standstill_s)
+        goes_on(b, standstill_s)
+        for _ in range(2 if standstill_s == 90 else 0):
+            await stack.enter_async_context(listening(b, ALICE))
+        goes_on(a, standstill_s)
+        with anyio.fail_after(STUCK_S), suppress(ClientPayloadError):
+            while await stream.content.readany():
+                """Pings, and then its end."""
+
+
+async def test_what_was_ended_is_known_as_ended_to_a_process_that_stands_still(
+    store: Store,
+) -> None:
+    place = McpPlace(
+        place_hash="h", kind="session", process="p_1", credential="k", owner="u", used_at=START
+    )
+    rest = timedelta(seconds=9)
+    await store.write(lambda uow: uow.mcp.add(place, limit=9, rest=rest))
+    await store.write(lambda uow: uow.mcp.end("h", START))
+    for later_s, ended in ((90, ["h"]), (700, [])):
+        at = START + timedelta(seconds=later_s)
+        await store.write(lambda uow, at=at: uow.mcp.sweep(at))
+        assert await store.read(lambda uow: uow.mcp.ended("p_1")) == ended
