@@ -8,7 +8,8 @@ from importlib.metadata import version
 from typing import Final
 
 from domain.agents.policy import JSON_FIELDS
-from domain.reads.notices import NOTICE_DATA, NOTICE_KINDS
+from domain.mandates.notice_choices import NOTICE_KINDS
+from domain.reads.notices import NOTICE_DATA
 from domain.refusals import REFUSALS
 from tools.model.json_schema import (
     IDEMPOTENCY_KEY,

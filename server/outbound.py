@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,8 @@ CONNECT_S: Final = 5
 DOCUMENT_S: Final = 3
 AT_ONCE: Final = 64
 
+WAIT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
 Lookup = Callable[[str, int], Sequence[str]]
 """The addresses of a host, as text; runs in a thread. Errors: OSError."""
 
@@ -31,10 +34,13 @@ class AddressBlocked(OSError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostResult:
-    """The result of a call: the answer's status, or a word for the reason why there is none."""
+    """The result of a call: the answer's status, or a word for the reason why there is none.
+    `wait_s` is how long the receiver asks to be left alone (RFC 9110, Retry-After, in seconds).
+    """
 
     status: int | None = None
     fault: str | None = None
+    wait_s: int | None = None
 
     @property
     def taken(self) -> bool:
@@ -112,18 +118,21 @@ class OutboundClient:
             max_field_size=8_190,
         )
 
-    async def post(self, url: str, headers: Mapping[str, str], body: str) -> PostResult:
+    async def post(self, url: str, headers: Mapping[str, str], body: str | bytes) -> PostResult:
         """Send one message. Errors: none; what goes wrong is the outcome."""
         if not self._may_call(url):
             return PostResult(fault="address_not_allowed")
         sent = {"Content-Type": "application/json", "User-Agent": "mandate-wallet", **headers}
+        raw = body.encode() if isinstance(body, str) else body
         try:
             async with self._session.post(
-                url, data=body.encode(), headers=sent, allow_redirects=False
+                url, data=raw, headers=sent, allow_redirects=False
             ) as answer:
                 # The status is all that counts: what a stranger answers is neither read nor kept.
                 answer.close()
-                return PostResult(status=answer.status)
+                wait = answer.headers.get("Retry-After", "")
+                wait_s = int(wait) if WAIT.fullmatch(wait) else None
+                return PostResult(status=answer.status, wait_s=wait_s)
         except TimeoutError:
             return PostResult(fault="timeout")
         except aiohttp.ClientConnectorDNSError as error:

@@ -29,10 +29,13 @@ from domain.trading.venue_values import Network
 from domain.wire_fields import JsonObject
 from server.chain_settings import ChainSettings as ChainSettings
 from server.chain_settings import UrlWithSecret
+from server.mail_server import mail_server
 from storage.errors import DatabaseTimeouts
+from tools.model.mail_address import is_email_address
 from tools.model.rate_limiter import networks
 from tools.model.sealing import KeyRing, ephemeral_ring, key_ring
 from tools.model.switches import is_on
+from tools.model.web_push import WebPush
 from venue.addresses import plain_http_is_local
 
 if TYPE_CHECKING:
@@ -155,10 +158,17 @@ class Settings(BaseSettings):
     state_keys_file: Path | None = None
     """A file with these secrets."""
     webhook_key: SecretStr | None = Field(default=None, min_length=32)
-    """The key that signs webhooks, the same in every process; without it there are none ([webhooks
-    and streams](webhooks.md)).
+    """The key that signs webhooks and the links in e-mails, the same in every process; without it
+    there are none ([webhooks and streams](webhooks.md)).
     """
     webhook_key_file: Path | None = None
+    """A file with that key."""
+    vapid_private_key: SecretStr | None = None
+    """The key under whose name browsers are told by Web Push, the same in every process: what
+    `wallet push-key` prints; without it none is told ([notices](webhooks.md)). Changing it ends
+    every browser's subscription.
+    """
+    vapid_private_key_file: Path | None = None
     """A file with that key."""
 
     # Section: Switches
@@ -240,6 +250,23 @@ class Settings(BaseSettings):
     """Webhooks over http and to private addresses; for tests only."""
     webhooks_per_owner: int = Field(default=5, ge=0, le=50)
     """Webhooks that one owner can have."""
+
+    # Section: Browsers and e-mail
+    push_contact: str | None = Field(
+        default=None, max_length=254, pattern=r"^(https://|mailto:)\S+$"
+    )
+    """Where push services reach the operator: an https or a mailto address; unset, the public
+    address if it is https, else the sender of e-mails.
+    """
+    smtp_url: SecretStr | None = None
+    """The mail server: `smtps://user:password@host:port` (TLS), `starttls://…` (STARTTLS or
+    nothing) or `smtp://…` (no TLS, and a password to this machine only); percent-encode what is no
+    letter or digit. Without it, `WALLET_MAIL_FROM` and `WALLET_WEBHOOK_KEY` no e-mail is sent.
+    """
+    smtp_url_file: Path | None = None
+    """A file with that address."""
+    mail_from: str | None = Field(default=None, max_length=254)
+    """The sender of e-mails: one address."""
 
     # Section: The keeper
     keeper_tick_s: int = Field(default=30, ge=1)
@@ -436,6 +463,38 @@ class Settings(BaseSettings):
         if self.webhook_key is None and self.webhook_key_file is not None:
             self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
         return self
+
+    @model_validator(mode="after")
+    def _reach_from_files(self) -> Settings:
+        if self.vapid_private_key is None and self.vapid_private_key_file is not None:
+            self.vapid_private_key = SecretStr(self.vapid_private_key_file.read_text().strip())
+        if self.smtp_url is None and self.smtp_url_file is not None:
+            self.smtp_url = SecretStr(self.smtp_url_file.read_text().strip())
+        if self.vapid_private_key is not None:
+            try:
+                WebPush(self.vapid_private_key.get_secret_value(), None)
+            except ValueError:
+                why = "WALLET_VAPID_PRIVATE_KEY is no key: `wallet push-key` makes one"
+                raise ValueError(why) from None
+        if self.smtp_url is not None:
+            mail_server(self.smtp_url.get_secret_value())
+        if self.mail_from is not None and not is_email_address(self.mail_from):
+            raise ValueError("WALLET_MAIL_FROM is one address, such as wallet@example.com")
+        return self
+
+    def sends_email(self) -> bool:
+        """Whether all is set that an e-mail needs."""
+        return None not in (self.smtp_url, self.mail_from, self.webhook_key)
+
+    def web_push(self) -> WebPush | None:
+        """The operator's key pair for browsers."""
+        if self.vapid_private_key is None:
+            return None
+        base = self.base_url or ""
+        contact = self.push_contact or (base if base.startswith("https://") else None)
+        if contact is None and self.mail_from is not None:
+            contact = f"mailto:{self.mail_from}"
+        return WebPush(self.vapid_private_key.get_secret_value(), contact)
 
     @model_validator(mode="after")
     def _state_keys_from_file(self) -> Settings:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -16,6 +17,8 @@ from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ports import AgentSigner, Clock, Ids
 from server.lazy.lazy_parts import LazyHouseKeeper, LazyVenues
+from server.mail import MailClient
+from server.mail_server import mail_server
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.store import Store, open_store
@@ -100,6 +103,8 @@ async def build_runtime(
         agent_signer=_agent_signer(settings),
         paper=SimulatedExchange(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
+        push=settings.web_push(),
+        email=settings.sends_email(),
         sealing=settings.state_ring(),
         watch=metrics or NullTelemetry(),
     )
@@ -133,3 +138,13 @@ def _agent_signer(settings: Settings) -> AgentSigner | None:
 def _signing(settings: Settings) -> WebhookSigning | None:
     key = settings.webhook_key
     return None if key is None else WebhookSigning(key.get_secret_value().encode())
+
+
+def mail_client(settings: Settings, base_url: str) -> MailClient | None:
+    """What hands e-mails to the operator's mail server; None where one of its settings is not
+    set.
+    """
+    if settings.smtp_url is None or settings.mail_from is None or not settings.sends_email():
+        return None
+    host = urlsplit(base_url).hostname or "localhost"
+    return MailClient(mail_server(settings.smtp_url.get_secret_value()), settings.mail_from, host)

@@ -20,6 +20,7 @@ from storage.repositories.leases import LeaseRepository
 from storage.repositories.ledger import LedgerRepository
 from storage.repositories.mandates import MandateRepository
 from storage.repositories.mcp_places import McpPlaceRepository
+from storage.repositories.notice_settings import NoticeSettingsRepository
 from storage.repositories.order_limits import (
     OrderCounterRepository,
     OwnLimitRepository,
@@ -78,6 +79,7 @@ class UnitOfWork:
     limit_log: LimitLogRepository
     paper: PaperBookRepository
     webhooks: WebhookRepository
+    notice_settings: NoticeSettingsRepository
     stored: StoredBytesRepository
     mcp: McpPlaceRepository
     rate_meters: RateMeterRepository

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from app.replies import Json
@@ -23,7 +24,20 @@ KINDS: Final[Mapping[str, str]] = {
     "transfer.in": _("an agent received money that it had not reported"),
     "order.unknown": _("the outcome of an order is unknown"),
 }
-"""The kinds of notices (`domain/reads/notices.py`), as their owner reads them."""
+"""The kinds of notices (`domain/mandates/notice_choices.py`), as their owner reads them."""
+MESSAGES: Final[Mapping[str, str]] = {
+    **KINDS,
+    "notice.test": _("a test that you asked for"),
+    "email.verify": _("confirm your e-mail address"),
+}
+"""The same, and what is sent because its owner asks for it at that moment."""
+SENDER: Final = _("Mandates")
+LETTER_SETTINGS: Final = _("Choose what you are told")
+LETTER_STOP: Final = _("Send no more e-mails to this address")
+LETTER_END: Final = _(
+    "Amounts, addresses and keys are never in an e-mail of ours: you sign in before anything is "
+    "shown, and before anything is answered."
+)
 MANDATES: Final[Mapping[str, str]] = {
     "paused": _("A mandate is paused."),
     "ended": _("A mandate has ended and is not settled yet."),
@@ -34,6 +48,32 @@ ORDERS: Final[Mapping[str, str]] = {
     "awaiting_owner": _("An agent prepared an order that waits for you."),
     "unknown": _("The outcome of an order is not known yet. Do not send it again."),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class LetterText:
+    """What an e-mail says first, and the words of its link."""
+
+    first: str
+    open: str
+
+
+def letter_subject(kind: str) -> str:
+    """The subject of an e-mail."""
+    said = MESSAGES[kind]
+    return said[0].upper() + said[1:]
+
+
+def letter_text(kind: str) -> LetterText:
+    """The words of an e-mail about a kind of notice."""
+    if kind == "email.verify":
+        first = _(
+            "Somebody who signed in with a wallet gave this address to be told by e-mail. If it "
+            "was you, open the link within a day, sign in with the same wallet and confirm. If "
+            "not, do nothing: nothing more is sent."
+        )
+        return LetterText(first, _("Confirm this address"))
+    return LetterText(letter_subject(kind) + ".", _("Open it"))
 
 
 def approval_notice(amount: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 
 from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payloads import (
@@ -17,16 +17,11 @@ from domain.ledger.events.payloads import (
 )
 from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.mandate import Mandate
+from domain.mandates.notice_choices import NoticeKind
 from domain.money import ZERO, Usdc
 from domain.times import day_of
 from domain.wire_fields import copy_fields
 
-NoticeKind = Literal[
-    "approval.asked", "approval.decided", "cap.reached", "mandate.acceptance_ended",
-    "mandate.paused", "mandate.resumed", "mandate.stop_line", "mandate.stopped",
-    "mandate.settled", "deposit.seen", "transfer.in", "order.unknown",
-]  # fmt: skip
-NOTICE_KINDS: Final[tuple[NoticeKind, ...]] = get_args(NoticeKind)
 _NOTICE_BODIES: Final = (ApprovalDecided, Control, Deposited, Settled, Stopped)
 LEVELS: Final = (100, 80, 50)  # percent of a cap
 AT_THE_FLOOR: Final = "floor"
@@ -160,6 +155,25 @@ class Notice:
     kind: NoticeKind
     key: str
     data: NoticeData
+
+
+def item_path(data: NoticeData) -> str:
+    """The page of the very item that a notice is about."""
+    match data:
+        case ApprovalAskedNotice(approval_id=approval_id):
+            return f"/app/approvals/{approval_id}"
+        case OrderUnknownNotice(order_id=order_id):
+            return f"/app/orders/{order_id}"
+        case TransferNotice(agent_id=agent_id):
+            return f"/app/agents/{agent_id}"
+        case AcceptanceEndedNotice(public_id=public_id):
+            return f"/app/mandates/{public_id}"
+    return f"/app/mandates/{data.public_id}#record"
+
+
+def mandate_of(data: NoticeData) -> str | None:
+    """The mandate that a notice is about; None for an order's and a transfer's."""
+    return getattr(data, "public_id", None)
 
 
 def may_tell(event: Event) -> bool:

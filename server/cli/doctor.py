@@ -32,6 +32,7 @@ from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
 from server.system import SystemClock
+from server.wiring import mail_client
 from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
 
 FILE_COLUMNS: Final = 240
@@ -46,11 +47,14 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     """Look at everything."""
     facts = settings.chain_facts()
     looks = [*map(_chain_findings, facts), examine_venue(settings)]
-    own = (_database(settings), examine_address(settings))
+    own = (_database(settings), examine_address(settings), _mail(settings))
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
     with without_retries():
         host, groups = await asyncio.gather(asyncio.gather(*own), asyncio.gather(*looks))
-    parts = (examine_names, examine_files, _keeper, _state_keys, _webhooks, _markets, _proxies)
+    parts = (
+        examine_names, examine_files, _keeper, _state_keys, _webhooks, _push, _markets,
+        _proxies,
+    )  # fmt: skip
     findings = [*host, *(part(settings) for part in parts)]
     if not facts:
         effect = "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"
@@ -125,6 +129,33 @@ def _webhooks(settings: Settings) -> DoctorFinding:
             "webhook key", True, "set", "private addresses are called: for tests only", warns=True
         )
     return DoctorFinding("webhook key", True, "set")
+
+
+def _push(settings: Settings) -> DoctorFinding:
+    push = settings.web_push()
+    if push is None:
+        why = "no browser is told: set WALLET_VAPID_PRIVATE_KEY to what `wallet push-key` prints"
+        return DoctorFinding("browsers", True, "no key", why, warns=True)
+    if push.contact is None:
+        why = "some push services take nothing: set WALLET_PUSH_CONTACT or an https WALLET_BASE_URL"
+        return DoctorFinding("browsers", True, "no contact", why, warns=True)
+    return DoctorFinding("browsers", True, f"told in the name of {push.contact}")
+
+
+async def _mail(settings: Settings) -> DoctorFinding:
+    """The mail server, greeted by name and password; nothing is sent."""
+    if settings.smtp_url is None:
+        why = "no owner is told by e-mail: set WALLET_SMTP_URL and WALLET_MAIL_FROM"
+        return DoctorFinding("e-mail", True, "not set", why, warns=True)
+    client = mail_client(settings, settings.base_url or "")
+    if client is None:
+        why = "WALLET_MAIL_FROM and WALLET_WEBHOOK_KEY are needed too"
+        return DoctorFinding("e-mail", False, "a mail server alone", why)
+    result = await client.greet()
+    if result.fault is not None:
+        state = f"{result.fault.replace('_', ' ')} {result.status or ''}".strip()
+        return DoctorFinding("e-mail", False, state, "no owner is told by e-mail")
+    return DoctorFinding("e-mail", True, f"from {settings.mail_from}")
 
 
 def _proxies(settings: Settings) -> DoctorFinding:

@@ -56,6 +56,8 @@ def examine_files(settings: Settings) -> DoctorFinding:
     named = (
         settings.keeper_private_key_file,
         settings.webhook_key_file,
+        settings.vapid_private_key_file,
+        settings.smtp_url_file,
         settings.state_keys_file,
         settings.signer_seal_file,
     )

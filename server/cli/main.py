@@ -312,6 +312,14 @@ def switch_set(name: str, value: str) -> None:
     _run(lambda: set_switch(_settings(), name, value))
 
 
+@main.command("push-key")
+def push_key() -> None:
+    """Make a key for Web Push: WALLET_VAPID_PRIVATE_KEY of every process. It is stored nowhere."""
+    from tools.model.web_push import new_private_key
+
+    _say(new_private_key())
+
+
 @main.command()
 def counts() -> None:
     """Say how many agents, mandates and recorded actions there are."""

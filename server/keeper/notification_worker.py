@@ -1,4 +1,5 @@
-"""Notification worker: ledger rows become notices, and notices go to webhooks.
+"""Notification worker: ledger rows become notices, and notices go to webhooks, browsers and
+mailboxes.
 
 One process at a time reads the ledgers for it, by a claim that another takes over when it ends;
 what it had not noted yet is read again, and the same notice is queued once. Sending is shared: each
@@ -8,6 +9,7 @@ webhook is claimed in the database before it is called.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections import Counter
 from collections.abc import Mapping
@@ -20,14 +22,25 @@ import anyio
 from anyio.abc import TaskGroup
 
 from domain.ledger.events.event import Event
+from domain.mandates.notice_choices import TEST, VERIFY
 from domain.reads.notices import may_tell
+from server.mail import Letter, MailClient
 from server.outbound import AT_ONCE, OutboundClient, PostResult
 from storage.feed.ledger_feed import FeedEntry, LedgerFeed, UnknownCursor
 from storage.repositories.event_row import event_of
 from storage.repositories.webhooks import Delivery, DeliveryAttempt, Webhook
 from storage.unit_of_work import UnitOfWork
+from tools.context.notice_outbox import (
+    LINK_LASTS,
+    NOTICES_PAGE,
+    note_attempt,
+    stop_path,
+    verify_path,
+)
 from tools.keeper.notice_feed import LEASE, enqueue_notices
 from tools.model.operation import Deps
+from tools.model.sealing import SealBroken
+from tools.model.web_push import encrypt
 
 log = logging.getLogger("wallet.notices")
 
@@ -38,6 +51,11 @@ LOOK_S: Final = 5
 # Most rows are told to nobody: of such only the place is noted, every so often.
 SKIPPED: Final = 500
 DEAD_AFTER: Final = timedelta(days=3)
+PUSH_LASTS: Final = timedelta(days=1)
+LONGEST_WAIT_S: Final = 43_200
+URGENT: Final = frozenset({"approval.asked", "mandate.stop_line", "order.unknown", TEST})
+# A push service knows the subscription no more (RFC 8030, 7.3).
+GONE: Final = (404, 410)
 PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
 
 
@@ -55,8 +73,16 @@ def next_attempt_at(delivery: Delivery, attempts: int, now: datetime) -> datetim
 class NotificationWorker:
     """The two halves, each running until cancelled."""
 
-    def __init__(self, deps: Deps, tail: LedgerFeed, outbound: OutboundClient, holder: str):
+    def __init__(
+        self,
+        deps: Deps,
+        tail: LedgerFeed,
+        outbound: OutboundClient,
+        holder: str,
+        mail: MailClient | None = None,
+    ):
         self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
+        self._mail = mail
         self._sending = 0
         self.counted = Counter[str]({"delivered": 0, "failed": 0, "dead": 0})
 
@@ -164,8 +190,12 @@ class NotificationWorker:
     async def _send(self, webhook: Webhook, delivery: Delivery) -> None:
         try:
             outcome = await self._outcome(webhook, delivery)
-            tried = self._tried(delivery, outcome)
-            await self._deps.store.write(lambda uow: uow.webhooks.tried(webhook, delivery, tried))
+            now = self._deps.clock.now()
+            noted = await self._deps.store.write(
+                lambda uow: note_attempt(uow, webhook, delivery, _attempt(delivery, outcome, now))
+            )
+            self.counted["delivered" if noted.ok else "failed"] += 1
+            self.counted["dead"] += noted.status == "dead"
         except Exception:
             # The claim runs out, and it is sent again under the same id.
             log.exception("delivery %s is not noted", delivery.delivery_id)
@@ -173,11 +203,21 @@ class NotificationWorker:
             self._sending -= 1
 
     async def _outcome(self, webhook: Webhook, delivery: Delivery) -> PostResult:
-        signing, now = self._deps.webhooks, self._deps.clock.now()
+        now = self._deps.clock.now()
+        lasts = LINK_LASTS if delivery.kind == VERIFY else DEAD_AFTER
+        if now >= delivery.made_at + lasts:
+            return PostResult(fault="too_old")
+        match webhook.channel:
+            case "push":
+                return await self._push(webhook, delivery, now)
+            case "email":
+                return await self._write(webhook, delivery)
+        return await self._post(webhook, delivery, now)
+
+    async def _post(self, webhook: Webhook, delivery: Delivery, now: datetime) -> PostResult:
+        signing = self._deps.webhooks
         if signing is None:
             return PostResult(fault="not_configured")
-        if now >= delivery.made_at + DEAD_AFTER:
-            return PostResult(fault="too_old")
         headers = signing.headers(
             webhook.webhook_id,
             webhook.generation,
@@ -188,12 +228,56 @@ class NotificationWorker:
         )
         return await self._out.post(webhook.url, headers, delivery.body)
 
-    def _tried(self, delivery: Delivery, outcome: PostResult) -> DeliveryAttempt:
-        now = self._deps.clock.now()
-        ok = outcome.taken
-        retry_at = None if ok else next_attempt_at(delivery, delivery.attempts + 1, now)
-        self.counted["delivered" if ok else "failed"] += 1
-        self.counted["dead"] += not ok and retry_at is None
-        return DeliveryAttempt(
-            at=now, ok=ok, answered=outcome.status, fault=outcome.fault, again_at=retry_at
+    async def _push(self, webhook: Webhook, delivery: Delivery, now: datetime) -> PostResult:
+        push = self._deps.push
+        if push is None or webhook.sealed is None:
+            return PostResult(fault="not_configured")
+        try:
+            keys = push.opened(webhook.sealed)
+        except SealBroken:
+            return PostResult(fault="other_key")
+        headers = push.headers(
+            webhook.url,
+            message_id=delivery.delivery_id,
+            ttl=PUSH_LASTS,
+            urgent=delivery.kind in URGENT,
+            now=now,
         )
+        return await self._out.post(webhook.url, headers, encrypt(keys, delivery.body.encode()))
+
+    async def _write(self, webhook: Webhook, delivery: Delivery) -> PostResult:
+        signing, base = self._deps.webhooks, self._deps.config.base_url
+        if signing is None or self._mail is None:
+            return PostResult(fault="not_configured")
+        path = str(json.loads(delivery.body)["url"])
+        if delivery.kind == VERIFY:
+            path = verify_path(signing, webhook.webhook_id)
+        letter = Letter(
+            to=webhook.url,
+            kind=delivery.kind,
+            message_id=delivery.delivery_id,
+            link=base + path,
+            settings_link=base + NOTICES_PAGE,
+            stop_link=base + stop_path(signing, webhook.webhook_id),
+        )
+        return await self._mail.send(letter)
+
+
+def _attempt(delivery: Delivery, outcome: PostResult, now: datetime) -> DeliveryAttempt:
+    """What a try came to; a receiver that asks to be left alone for a while is, within the time
+    that a notice lasts.
+    """
+    retry_at = None
+    if not outcome.taken:
+        retry_at = next_attempt_at(delivery, delivery.attempts + 1, now)
+        if retry_at is not None and outcome.wait_s is not None:
+            asked = now + timedelta(seconds=min(outcome.wait_s, LONGEST_WAIT_S))
+            retry_at = max(retry_at, asked)
+    return DeliveryAttempt(
+        at=now,
+        ok=outcome.taken,
+        answered=outcome.status,
+        fault=outcome.fault,
+        again_at=retry_at,
+        gone=outcome.status in GONE,
+    )

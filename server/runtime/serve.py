@@ -22,6 +22,7 @@ from server.application import PageWallet, application
 from server.instrumentation import watch_loop
 from server.keeper.notification_worker import NotificationWorker
 from server.lazy.lazy_mcp import LazyMcpApp
+from server.mail import MailClient
 from server.outbound import OutboundClient
 from server.runtime.gc_tuning import freeze_startup_objects, release_large_blocks
 from server.runtime.logs import prepare_logging
@@ -30,7 +31,7 @@ from server.runtime.open_files import raise_file_limit, say_once_a_minute
 from server.runtime.schema_upgrade import ensure_schema
 from server.runtime.shared_rates import SharedRates
 from server.settings import Settings
-from server.wiring import Runtime, build_runtime
+from server.wiring import Runtime, build_runtime, mail_client
 from tools.model.client_documents import ClientDocuments
 from tools.model.operation import Deps
 
@@ -99,8 +100,9 @@ async def serve_until(
             group.start_soon(watch_loop, metrics)
             if deps.has_peers:
                 group.start_soon(SharedRates(deps).run)
-            if parts.deps.webhooks is not None:
-                group.start_soon(_run_notifications, deps, app, outbound)
+            if any(part is not None for part in (deps.webhooks, deps.push)):
+                mail = mail_client(settings, deps.config.base_url)
+                group.start_soon(_run_notifications, deps, app, outbound, mail)
 
             async def after() -> None:
                 try:
@@ -144,10 +146,12 @@ async def _behind_the_answers(parts: Runtime, mcp: LazyMcpApp, *, keeper: bool) 
         await KeeperScheduler(parts).run()
 
 
-async def _run_notifications(deps: Deps, app: web.Application, outbound: OutboundClient) -> None:
-    """Read the ledgers for webhooks, on the tail that the streams have too, and send."""
+async def _run_notifications(
+    deps: Deps, app: web.Application, outbound: OutboundClient, mail: MailClient | None
+) -> None:
+    """Read the ledgers for notices, on the tail that the streams have too, and send."""
     hub = app[HUB]
     hub.start()
-    notices = NotificationWorker(deps, hub.tail, outbound, deps.ids.short("p_"))
+    notices = NotificationWorker(deps, hub.tail, outbound, deps.ids.short("p_"), mail)
     app[GAUGES].append(notices.gauges)
     await notices.run()

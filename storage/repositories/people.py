@@ -21,7 +21,9 @@ _USER: Final = "SELECT user_id, address, account FROM users WHERE "
 OF_PERSONS: Final = {
     "agents": "owner_id",
     "approvals": "owner_id",
+    "email_links": "owner_id",
     "mandates": "owner_id",
+    "notice_settings": "owner_id",
     "oauth_grants": "owner_id",
     "orders": "owner_id",
     "own_limits": "user_id",

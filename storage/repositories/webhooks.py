@@ -1,7 +1,7 @@
-"""Webhooks of owners, and the deliveries that wait for them.
+"""Where owners are told (webhooks, browsers, a mailbox), and the deliveries that wait for it.
 
-A webhook is claimed, not a delivery: one receiver gets one call at a time, in order, and one that
-hangs delays no other. A webhook that is claimed by a process that ends is free again when the claim
+A receiver is claimed, not a delivery: one receiver gets one call at a time, in order, and one that
+hangs delays no other. One that is claimed by a process that ends is free again when the claim
 runs out: a delivery may come twice, under the same id, and is never lost.
 """
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal
 
+from domain.mandates.notice_choices import CHANNELS, Channel, MessageKind
 from storage.codec import Table
 from storage.cursors import cursor_of
 from storage.sql import Repository, Sql, exists, first, in_turns, maybe_micros, micros, number
@@ -26,6 +27,10 @@ AWAY: Final = 3
 class Webhook:
     """An address at which an owner wants to be notified; `events` empty for all. `generation` names
     the secret.
+
+    Shapes: `url` is a webhook's, the endpoint of a browser's push service, or an e-mail address
+    that counts once it is verified. `sealed` holds a browser's keys, under the operator's. Of
+    `failing_since` on every try failed.
     """
 
     webhook_id: str
@@ -36,22 +41,37 @@ class Webhook:
     created_at: datetime
     rotated_at: datetime | None = None
     failures: int = 0
+    channel: Channel = "webhook"
+    sealed: str | None = None
+    verified_at: datetime | None = None
+    failing_since: datetime | None = None
 
     def wants(self, kind: str) -> bool:
-        """True for a kind of notice that it asked for."""
-        return not self.events or kind in self.events
+        """True for a kind of notice that it asked for and may be told."""
+        return not self.is_pending and (not self.events or kind in self.events)
+
+    @property
+    def is_pending(self) -> bool:
+        """True for an e-mail address that is not verified yet."""
+        return self.channel == "email" and self.verified_at is None
+
+    @property
+    def is_failing(self) -> bool:
+        """True after three failures in a row."""
+        return self.failures >= AWAY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One notice for one webhook; `body` is the very text that is signed and sent.
+    """One notice for one webhook; `body` is the very text that is signed and sent. `about` is the
+    mandate that it is about.
 
     `answered` is the HTTP status of the last try, `fault` a word for why there was none.
     """
 
     delivery_id: str
     webhook_id: str
-    kind: str
+    kind: MessageKind
     body: str
     status: DeliveryStatus
     made_at: datetime
@@ -60,28 +80,38 @@ class Delivery:
     last_at: datetime | None
     answered: int | None
     fault: str | None
+    notice_key: str
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryAttempt:
-    """The result of one delivery attempt; `again_at` None where there is no further one."""
+    """The result of one delivery attempt; `again_at` None where there is no further one. `gone`:
+    the receiver said that it is no more.
+    """
 
     at: datetime
     ok: bool
     answered: int | None = None
     fault: str | None = None
     again_at: datetime | None = None
+    gone: bool = False
+
+    @property
+    def status(self) -> DeliveryStatus:
+        """What the delivery is after it."""
+        return "delivered" if self.ok else "dead" if self.again_at is None else "waiting"
 
 
 _HOOKS: Final = Table("webhooks", Webhook, more=("busy_until",))
-_DELIVERIES: Final = Table("webhook_deliveries", Delivery, more=("notice_key",))
+_DELIVERIES: Final = Table("webhook_deliveries", Delivery)
 _QUEUE: Final = f"{_DELIVERIES.insert} ON CONFLICT (webhook_id, notice_key) DO NOTHING"
 _WAITING: Final = (
     "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE webhook_id = :id AND status = 'waiting'"
 )
 _CALL_SOON: Final = (
-    "UPDATE webhooks SET next_at = :now WHERE webhook_id = :id "
-    "AND (next_at IS NULL OR (next_at > :now AND failures < :away))"
+    "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id "
+    "AND (next_at IS NULL OR (next_at > :at AND failures < :away))"
 )
 _IS_DUE: Final = "t.next_at <= :now AND t.busy_until <= :now"
 _TURNS: Final = in_turns("webhooks t", _IS_DUE, "t.owner_id", "t.next_at")
@@ -94,6 +124,10 @@ _TRIED: Final = (
     "UPDATE webhook_deliveries SET status = :status, attempts = attempts + 1, "
     "last_at = :at, answered = :answered, fault = :fault, next_at = :next "
     "WHERE delivery_id = :id AND status = 'waiting'"
+)
+_OUTCOMES: Final = (
+    "SELECT d.status FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.webhook_id "
+    "WHERE w.owner_id = :owner AND w.channel = :channel AND d.notice_key = :key"
 )
 _DROP_OLD: Final = (
     "DELETE FROM webhook_deliveries WHERE webhook_id = :id AND status <> 'waiting' "
@@ -117,7 +151,7 @@ class WebhookRepository(Repository):
         sets = {"generation": generation, "rotated_at": micros(now)}
         self._set(webhook_id, **sets)
 
-    def _set(self, webhook_id: str, **values: int | None) -> None:
+    def _set(self, webhook_id: str, **values: int | str | None) -> None:
         sets = ", ".join(f"{name} = :{name}" for name in values)
         self._sql.run(f"UPDATE webhooks SET {sets} WHERE webhook_id = :id", id=webhook_id, **values)
 
@@ -130,20 +164,44 @@ class WebhookRepository(Repository):
         """One webhook."""
         return _HOOKS.first(self._sql, "webhook_id = :id", id=webhook_id)
 
-    def of_owner(self, owner_id: str) -> list[Webhook]:
-        """An owner's webhooks, oldest first; there are few."""
+    def of_owner(self, owner_id: str, *channels: Channel) -> list[Webhook]:
+        """An owner's receivers, of some channels or of all, oldest first; there are few."""
         where = "owner_id = :owner ORDER BY created_at, webhook_id"
-        return _HOOKS.all(self._sql, where, owner=owner_id)
+        wanted = channels or CHANNELS
+        return [h for h in _HOOKS.all(self._sql, where, owner=owner_id) if h.channel in wanted]
+
+    def at(self, channel: Channel, url: str) -> list[Webhook]:
+        """The receivers of a channel at an address, of whoever."""
+        return _HOOKS.all(self._sql, "url = :url AND channel = :channel", url=url, channel=channel)
+
+    def verify(self, webhook_id: str, now: datetime) -> None:
+        """The owner of an address answered from it."""
+        self._set(webhook_id, verified_at=micros(now))
+
+    def reseal(self, webhook_id: str, sealed: str) -> None:
+        """A browser's keys anew; whatever failed before says nothing about them."""
+        sets: dict[str, int | str | None] = {"sealed": sealed, "failures": 0, "failing_since": None}
+        self._set(webhook_id, **sets)
 
     def listen_to(self, public_id: str) -> bool:
-        """True where the owner of a mandate has a webhook."""
+        """True where the owner of a mandate is told anywhere."""
         where = "mandates m JOIN webhooks w ON w.owner_id = m.owner_id WHERE m.public_id = :id"
         return exists(self._sql, where, id=public_id)
 
     def queue(
-        self, webhook: Webhook, *, delivery_id: str, key: str, kind: str, body: str, now: datetime
+        self,
+        webhook: Webhook,
+        *,
+        delivery_id: str,
+        key: str,
+        kind: MessageKind,
+        body: str,
+        now: datetime,
+        due_at: datetime | None = None,
+        about: str | None = None,
     ) -> bool:
-        """Queue a notice; False where the same notice, by `key`, is there already.
+        """Queue a notice, due now or at a later time; False where the same notice, by `key`, is
+        there already.
 
         Where 500 wait, it is dead at once: a receiver that is away fills no database.
         """
@@ -155,15 +213,18 @@ class WebhookRepository(Repository):
             body=body,
             status="dead" if full else "waiting",
             made_at=now,
-            next_at=now,
+            next_at=due_at or now,
             attempts=0,
             last_at=None,
             answered=None,
             fault="too_many_wait" if full else None,
+            notice_key=key,
+            about=about,
         )
-        created = self._sql.run(_QUEUE, **_DELIVERIES.row(delivery, notice_key=key))
+        created = self._sql.run(_QUEUE, **_DELIVERIES.row(delivery))
         if created and not full:
-            self._sql.run(_CALL_SOON, id=webhook.webhook_id, now=micros(now), away=AWAY)
+            at = micros(delivery.next_at)
+            self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, away=AWAY)
         return created == 1
 
     def due(self, now: datetime) -> bool:
@@ -191,12 +252,12 @@ class WebhookRepository(Repository):
 
     def tried(self, webhook: Webhook, delivery: Delivery, attempt: DeliveryAttempt) -> None:
         """Note what became of a try, and let the webhook go."""
-        status = "delivered" if attempt.ok else "dead" if attempt.again_at is None else "waiting"
-        result = {"status": status, "answered": attempt.answered, "fault": attempt.fault}
+        result = {"status": attempt.status, "answered": attempt.answered, "fault": attempt.fault}
         times = {"at": micros(attempt.at), "next": micros(attempt.again_at or attempt.at)}
         self._sql.run(_TRIED, id=delivery.delivery_id, **result, **times)
         failures = 0 if attempt.ok else webhook.failures + 1
-        self._set(webhook.webhook_id, failures=failures, busy_until=0)
+        since = None if attempt.ok else maybe_micros(webhook.failing_since or attempt.at)
+        self._set(webhook.webhook_id, failures=failures, failing_since=since, busy_until=0)
         self._rest(webhook, away_until=attempt.again_at if failures >= AWAY else None)
         old = micros(attempt.at - timedelta(days=KEPT_DAYS))
         self._sql.run(_DROP_OLD, id=webhook.webhook_id, old=old)
@@ -208,6 +269,11 @@ class WebhookRepository(Repository):
         delivery = self._next(webhook.webhook_id)
         at = None if delivery is None else max(delivery.next_at, away_until or delivery.next_at)
         self._set(webhook.webhook_id, next_at=maybe_micros(at))
+
+    def outcomes(self, owner_id: str, channel: Channel, key: str) -> set[DeliveryStatus]:
+        """What became of one notice at the receivers of an owner's channel."""
+        rows = self._sql.rows(_OUTCOMES, owner=owner_id, channel=channel, key=key)
+        return {row["status"] for row in rows}
 
     def deliveries(self, webhook_id: str, *, after: str | None, limit: int) -> list[Delivery]:
         """A webhook's deliveries, newest first."""

@@ -334,18 +334,30 @@ Table(
     "webhooks", metadata,
     Column("webhook_id", Text, primary_key=True), need("owner_id", Text), need("url", Text), need("events", Text),
     need("generation", BIG), need("created_at", BIG), may("rotated_at", BIG), may("next_at", BIG),
-    need("busy_until", BIG), need("failures", BIG),
+    need("busy_until", BIG), need("failures", BIG), need("channel", Text), may("sealed", Text), may("verified_at", BIG),
+    may("failing_since", BIG),
     Index("webhooks_owner", "owner_id", "created_at", "webhook_id"),
-    Index("webhooks_due", "next_at"),
+    Index("webhooks_due", "next_at"), Index("webhooks_pushed_to", "url", **where("channel = 'push'")),
 )  # fmt: skip
 Table(
     "webhook_deliveries", metadata,
     Column("delivery_id", Text, primary_key=True), need("webhook_id", Text), need("notice_key", Text),
     need("kind", Text), need("body", Text), need("status", Text), need("made_at", BIG), need("next_at", BIG),
-    need("attempts", BIG), may("last_at", BIG), may("answered", BIG), may("fault", Text),
+    need("attempts", BIG), may("last_at", BIG), may("answered", BIG), may("fault", Text), may("about", Text),
     UniqueConstraint("webhook_id", "notice_key", name="one_delivery_a_notice"),
     Index("webhook_deliveries_waiting", "webhook_id", "status", "next_at"),
     Index("webhook_deliveries_newest", "webhook_id", "made_at", "delivery_id"),
+)  # fmt: skip
+Table(
+    "notice_settings", metadata,
+    Column("owner_id", Text, primary_key=True), need("webhook", Text), need("push", Text), need("email", Text), need("quiet", Text),
+)  # fmt: skip
+# Who asked for a link to an address, for a day: it goes to strangers, so that it is counted first.
+Table(
+    "email_links", metadata,
+    need("owner_id", Text), need("address_hash", Text), need("asked_at", BIG), need("is_funded", BIG),
+    PrimaryKeyConstraint("owner_id", "address_hash", "asked_at"),
+    Index("email_links_address", "address_hash", "asked_at"), Index("email_links_asked", "asked_at", "is_funded"),
 )  # fmt: skip
 Table(
     "stored_days", metadata,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from app.words.notices import KINDS
-from domain.reads.notices import NOTICE_KINDS
+from domain.mandates.notice_choices import NOTICE_KINDS
 from tests.app.lives import sent
 from tests.app.site import Site, a_site
 from tests.app.test_pages import HOSTILE, fine

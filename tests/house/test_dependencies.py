@@ -21,6 +21,7 @@ SERVICE = tuple(p for p in PACKAGES if p not in EXTRA_OF)
 # Dependencies that no line of ours imports, and who does.
 IMPORTED_BY_OTHERS: Mapping[str, str] = {
     "coincurve": "eth-keys, as the part of it that signs fast",
+    "tzdata": "zoneinfo, where the machine has no zones of its own",
 }
 
 PRE_RELEASE = re.compile(r"\d(a|b|rc|\.dev)\d")

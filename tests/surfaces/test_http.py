@@ -13,7 +13,7 @@ import yaml
 from eth_utils import keccak
 from openapi_spec_validator import validate
 
-from domain.reads.notices import NOTICE_KINDS
+from domain.mandates.notice_choices import NOTICE_KINDS
 from domain.refusals import REFUSALS
 from http_shim.openapi import as_text
 from tests.surfaces.conftest import Service

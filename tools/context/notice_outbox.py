@@ -4,41 +4,128 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b32encode
-from dataclasses import asdict
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
 
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate
+from domain.mandates.notice_choices import (
+    Channel,
+    MessageKind,
+    NoticeSettings,
+)
 from domain.reads.notices import (
     AcceptanceEndedNotice,
     ApprovalAskedNotice,
     Notice,
     OrderUnknownNotice,
     TransferNotice,
+    item_path,
+    mandate_of,
 )
 from domain.times import timestamp
 from domain.trading.orders import Order
-from storage.repositories.webhooks import Webhook
+from storage.repositories.webhooks import Delivery, DeliveryAttempt, Webhook
 from storage.unit_of_work import UnitOfWork
 from tools.model.serialization import encoded
+from tools.model.webhook_signing import WebhookSigning
+
+NOTICES_PAGE: Final = "/app/notices"
+LINK_LASTS: Final = timedelta(hours=24)
+VERIFY_LINK: Final = "verify"
+STOP_LINK: Final = "stop"
 
 
 def enqueue_notice(uow: UnitOfWork, owner_id: str, notice: Notice, now: datetime) -> int:
-    """Queue a notice for the owner's webhooks that ask for it; how many it is new to."""
+    """Queue a notice where the owner asks to be told of it; at how many places it is new.
+
+    A webhook is sent its data; what a push service or a mail server carries names its kind and the
+    page of the item, and no amount and no address.
+    """
     hooks = [h for h in uow.webhooks.of_owner(owner_id) if h.wants(notice.kind)]
-    body = {"type": notice.kind, "timestamp": timestamp(now), "data": asdict(notice.data)}
-    return sum(_queued(uow, hook, notice, encoded(body).decode(), now) for hook in hooks)
+    if not hooks:
+        return 0
+    settings = uow.notice_settings.of_owner(owner_id)
+    data = {"type": notice.kind, "timestamp": timestamp(now), "data": asdict(notice.data)}
+    link = {"kind": notice.kind, "url": item_path(notice.data)}
+    about = mandate_of(notice.data)
+    return sum(
+        _queue(uow, h, settings, notice.kind, notice.key, data if h.channel == "webhook" else link,
+               now, about)
+        for h in hooks
+        if settings.is_told(h.channel, notice.kind)
+    )  # fmt: skip
 
 
-def _queued(uow: UnitOfWork, webhook: Webhook, notice: Notice, body: str, now: datetime) -> bool:
+def enqueue_message(
+    uow: UnitOfWork, webhook: Webhook, kind: MessageKind, key: str, now: datetime
+) -> bool:
+    """Queue what its owner asks for now: a test, or the link that verifies an address."""
+    data: dict[str, object] = {"kind": kind, "url": NOTICES_PAGE}
+    if webhook.channel == "webhook":
+        data = {"type": kind, "timestamp": timestamp(now), "data": {}}
+    settings = uow.notice_settings.of_owner(webhook.owner_id)
+    return _queue(uow, webhook, settings, kind, key, data, now, None)
+
+
+def _queue(
+    uow: UnitOfWork,
+    webhook: Webhook,
+    settings: NoticeSettings,
+    kind: MessageKind,
+    key: str,
+    body: Mapping[str, object],
+    now: datetime,
+    about: str | None,
+) -> bool:
     return uow.webhooks.queue(
         webhook,
-        delivery_id=message_id(webhook.webhook_id, notice.key),
-        key=notice.key,
-        kind=notice.kind,
-        body=body,
+        delivery_id=message_id(webhook.webhook_id, key),
+        key=key,
+        kind=kind,
+        body=encoded(body).decode(),
         now=now,
+        due_at=quiet_until(settings, webhook.channel, kind, now),
+        about=about,
     )
+
+
+def quiet_until(
+    settings: NoticeSettings, channel: Channel, kind: MessageKind, at: datetime
+) -> datetime | None:
+    """The end of the owner's quiet hours, where a message of a kind falls into them."""
+    hours = settings.hours_for(channel, kind)
+    return None if hours is None else hours.over_at(at, ZoneInfo(hours.zone))
+
+
+def note_attempt(
+    uow: UnitOfWork, webhook: Webhook, delivery: Delivery, attempt: DeliveryAttempt
+) -> DeliveryAttempt:
+    """Note what became of a try; what is tried again keeps to the quiet hours. A browser that its
+    push service knows no more is told nothing more.
+    """
+    if attempt.gone and webhook.channel == "push":
+        uow.webhooks.drop(webhook.webhook_id)
+        return replace(attempt, again_at=None)
+    if attempt.again_at is not None:
+        settings = uow.notice_settings.of_owner(webhook.owner_id)
+        later = quiet_until(settings, webhook.channel, delivery.kind, attempt.again_at)
+        attempt = replace(attempt, again_at=later or attempt.again_at)
+    uow.webhooks.tried(webhook, delivery, attempt)
+    return attempt
+
+
+def stop_path(signing: WebhookSigning, receiver_id: str) -> str:
+    """The page that ends e-mails to a receiver, for whoever opens it."""
+    return f"{NOTICES_PAGE}/stop/{receiver_id}/{signing.link_code(STOP_LINK, receiver_id)}"
+
+
+def verify_path(signing: WebhookSigning, receiver_id: str) -> str:
+    """The page on which the owner who asked verifies an address."""
+    return f"{NOTICES_PAGE}/email/{signing.link_code(VERIFY_LINK, receiver_id)}"
 
 
 def message_id(webhook_id: str, key: str) -> str:

@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from domain.mandates.notice_choices import NOTICE_KINDS, MessageKind, NoticeKind
 from domain.next_steps import OWNER, NextStep
-from domain.reads.notices import NOTICE_KINDS, NoticeKind
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.repositories.webhooks import Delivery, Webhook, delivery_after
@@ -92,7 +92,7 @@ class DeliveryTold(ResponseModel):
     """One notice, and what became of it."""
 
     delivery_id: str = Field(description="the `webhook-id` header, the same in every try")
-    event: NoticeKind
+    event: MessageKind
     status: Literal["waiting", "delivered", "dead"]
     made_at: Timestamp
     attempts: int
@@ -123,7 +123,7 @@ async def gather_signing(deps: Deps, caller: Caller, request: RequestModel) -> W
 
 def _own(uow: UnitOfWork, caller: Caller, webhook_id: str) -> Webhook:
     webhook = uow.webhooks.get(webhook_id)
-    if webhook is None or webhook.owner_id != caller.user_id:
+    if webhook is None or webhook.owner_id != caller.user_id or webhook.channel != "webhook":
         raise not_found("webhook")
     return webhook
 
@@ -145,7 +145,7 @@ def create(
     if len(set(ctx.request.events)) != len(ctx.request.events):
         raise invalid("events", "each kind once")
     uow.identities.user(owner_id, lock=True)
-    if len(uow.webhooks.of_owner(owner_id)) >= config.webhooks_per_owner:
+    if len(uow.webhooks.of_owner(owner_id, "webhook")) >= config.webhooks_per_owner:
         why = f"An owner has {config.webhooks_per_owner} webhooks at the most."
         raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=_FEWER))
     webhook = Webhook(
@@ -184,13 +184,13 @@ def _webhook_body(webhook: Webhook) -> HookTold:
         events=[k for k in NOTICE_KINDS if k in webhook.events],
         created_at=webhook.created_at,
         rotated_at=webhook.rotated_at,
-        failing=webhook.failures >= 3,
+        failing=webhook.is_failing,
     )
 
 
 def listed(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> HookList:
     """Your webhooks, oldest first."""
-    hooks = uow.webhooks.of_owner(ctx.caller.user_id or "")
+    hooks = uow.webhooks.of_owner(ctx.caller.user_id or "", "webhook")
     return HookList(items=[_webhook_body(h) for h in hooks], next_cursor=None)
 
 
@@ -212,7 +212,7 @@ def deliveries(uow: UnitOfWork, ctx: RequestContext[DeliveriesIn, None]) -> Deli
 def _delivery(d: Delivery) -> DeliveryTold:
     return DeliveryTold(
         delivery_id=d.delivery_id,
-        event=next(k for k in NOTICE_KINDS if k == d.kind),
+        event=d.kind,
         status=d.status,
         made_at=d.made_at,
         attempts=d.attempts,

@@ -33,6 +33,7 @@ from tools.model.rate_limiter import RateLimiter
 from tools.model.sealing import KeyRing, ephemeral_ring
 from tools.model.stored_bytes import OwnerDays
 from tools.model.telemetry import NullTelemetry, Telemetry
+from tools.model.web_push import WebPush
 from tools.model.webhook_signing import WebhookSigning
 
 # What a call weighs against the rate limits that reads much, or asks a chain.
@@ -144,6 +145,8 @@ class Deps:
     throttle: Throttle = field(default_factory=Throttle)
     paper: PaperExchange | None = None
     webhooks: WebhookSigning | None = None
+    push: WebPush | None = None
+    email: bool = False
     watch: Telemetry = field(default_factory=NullTelemetry)
     credential_cache: CredentialCache = field(default_factory=CredentialCache)
     sealing: KeyRing = field(default_factory=ephemeral_ring)

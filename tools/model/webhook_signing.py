@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b64encode
+from base64 import b32encode, b64encode
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -26,6 +26,15 @@ class WebhookSigning:
     def secret(self, webhook_id: str, generation: int) -> str:
         """The secret as its owner is shown it: `whsec_` and base64 of 32 bytes."""
         return "whsec_" + b64encode(self._raw(webhook_id, generation)).decode()
+
+    def link_code(self, purpose: str, receiver_id: str) -> str:
+        """The code of a link in a letter to one receiver, which is stored nowhere."""
+        message = f"{purpose}:{receiver_id}".encode()
+        return b32encode(hmac.new(self.key, message, hashlib.sha256).digest()[:20]).decode().lower()
+
+    def is_link_code(self, purpose: str, receiver_id: str, code: str) -> bool:
+        """True for the very code of that link."""
+        return hmac.compare_digest(self.link_code(purpose, receiver_id).encode(), code.encode())
 
     def headers(
         self,

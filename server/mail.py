@@ -1,0 +1,126 @@
+"""E-mail: the operator's mail server, and the short letters that it is given."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from email.message import EmailMessage
+from email.policy import SMTP as LINES
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from server.mail_server import MailServer
+from server.outbound import PostResult
+
+if TYPE_CHECKING:
+    from aiosmtplib import SMTP
+
+    from domain.mandates.notice_choices import MessageKind
+
+SEND_S: Final = 20
+TURN_S: Final = 20
+AT_ONCE: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """One e-mail: what it says, and its links."""
+
+    to: str
+    kind: MessageKind
+    message_id: str
+    link: str
+    settings_link: str
+    stop_link: str
+
+
+class MailClient:
+    """Hands letters to the operator's mail server: few at a time, each within its bound."""
+
+    def __init__(self, server: MailServer, sender: str, own_host: str):
+        self._server, self._sender, self._own_host = server, sender, own_host
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def send(self, letter: Letter) -> PostResult:
+        """Send one. Errors: none; what goes wrong is the outcome."""
+        message = written(letter, self._sender, self._own_host)
+        return await self._within_a_turn(
+            lambda smtp: smtp.send_message(message, sender=self._sender, recipients=[letter.to])
+        )
+
+    async def greet(self) -> PostResult:
+        """Connect and sign in, and send nothing. Errors: none."""
+        return await self._within_a_turn(lambda smtp: smtp.noop())
+
+    async def _within_a_turn(self, work: Callable[[SMTP], Awaitable[object]]) -> PostResult:
+        try:
+            async with asyncio.timeout(TURN_S):
+                await self._turns.acquire()
+        except TimeoutError:
+            return PostResult(fault="mail_server_busy")
+        try:
+            return await self._done(work)
+        finally:
+            self._turns.release()
+
+    async def _done(self, work: Callable[[SMTP], Awaitable[object]]) -> PostResult:
+        import aiosmtplib
+
+        server, accepted = self._server, PostResult(status=250)
+        result: PostResult | None = None
+        try:
+            async with (
+                asyncio.timeout(SEND_S),
+                aiosmtplib.SMTP(
+                    hostname=server.host,
+                    port=server.port,
+                    username=server.username,
+                    password=server.password,
+                    use_tls=server.scheme == "smtps",
+                    start_tls=server.scheme == "starttls",
+                    local_hostname=self._own_host,
+                    timeout=SEND_S,
+                ) as smtp,
+            ):
+                await work(smtp)
+                # What goes wrong with the farewell takes nothing back.
+                result = accepted
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            code = error.recipients[0].code if error.recipients else None
+            return result or PostResult(status=code, fault="recipient_refused")
+        except aiosmtplib.SMTPResponseException as error:
+            return result or PostResult(status=error.code, fault="mail_server_refused")
+        except TimeoutError:
+            return result or PostResult(fault="timeout")
+        except (aiosmtplib.SMTPException, OSError):
+            return result or PostResult(fault="no_mail_server")
+        return accepted
+
+
+def written(letter: Letter, sender: str, own_host: str) -> EmailMessage:
+    """The letter as it is sent: plain text, and the same as HTML."""
+    from app.words import notices as words
+
+    subject, said = words.letter_subject(letter.kind), words.letter_text(letter.kind)
+    message = EmailMessage(policy=LINES)
+    message["From"] = f"{words.SENDER} <{sender}>"
+    message["To"] = letter.to
+    message["Subject"] = subject
+    # The same in every try, so that a mailbox that got it twice can show it once.
+    message["Message-ID"] = f"<{letter.message_id}@{own_host}>"
+    message["Auto-Submitted"] = "auto-generated"
+    message["List-Unsubscribe"] = f"<{letter.stop_link}>"
+    links = (
+        (said.open, letter.link),
+        (words.LETTER_SETTINGS, letter.settings_link),
+        (words.LETTER_STOP, letter.stop_link),
+    )
+    lines = (said.first, *(f"{name}:\n{link}" for name, link in links), words.LETTER_END)
+    message.set_content("\n\n".join(lines) + "\n")
+    anchors = (f'<p><a href="{escape(link)}">{escape(name)}</a></p>' for name, link in links)
+    body = f"<p>{escape(said.first)}</p>{''.join(anchors)}<p>{escape(words.LETTER_END)}</p>"
+    message.add_alternative(
+        f"<!doctype html><title>{escape(subject)}</title>{body}", subtype="html"
+    )
+    return message
