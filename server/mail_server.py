@@ -13,7 +13,7 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailServer:
-    """Where e-mails are handed over, as `WALLET_SMTP_URL` names it."""
+    """The server that takes e-mails, as `WALLET_SMTP_URL` names it."""
 
     scheme: Scheme
     host: str

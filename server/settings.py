@@ -483,18 +483,8 @@ class Settings(BaseSettings):
         return self
 
     def sends_email(self) -> bool:
-        """Whether all is set that an e-mail needs."""
+        """True where all is set that an e-mail needs."""
         return None not in (self.smtp_url, self.mail_from, self.webhook_key)
-
-    def web_push(self) -> WebPush | None:
-        """The operator's key pair for browsers."""
-        if self.vapid_private_key is None:
-            return None
-        base = self.base_url or ""
-        contact = self.push_contact or (base if base.startswith("https://") else None)
-        if contact is None and self.mail_from is not None:
-            contact = f"mailto:{self.mail_from}"
-        return WebPush(self.vapid_private_key.get_secret_value(), contact)
 
     @model_validator(mode="after")
     def _state_keys_from_file(self) -> Settings:

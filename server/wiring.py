@@ -25,6 +25,7 @@ from storage.store import Store, open_store
 from tools.model.operation import Deps
 from tools.model.switches import is_on
 from tools.model.telemetry import NullTelemetry
+from tools.model.web_push import WebPush
 from tools.model.webhook_signing import WebhookSigning
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ async def build_runtime(
         agent_signer=_agent_signer(settings),
         paper=SimulatedExchange(store=store, clock=time, trading=config.trading),
         webhooks=_signing(settings),
-        push=settings.web_push(),
+        push=web_push(settings),
         email=settings.sends_email(),
         sealing=settings.state_ring(),
         watch=metrics or NullTelemetry(),
@@ -140,10 +141,20 @@ def _signing(settings: Settings) -> WebhookSigning | None:
     return None if key is None else WebhookSigning(key.get_secret_value().encode())
 
 
+def web_push(settings: Settings) -> WebPush | None:
+    """The operator's key pair for browsers, with the best contact that is set."""
+    if settings.vapid_private_key is None:
+        return None
+    contact, base = settings.push_contact, settings.base_url or ""
+    if contact is None and base.startswith("https://"):
+        contact = base
+    elif contact is None and settings.mail_from is not None:
+        contact = f"mailto:{settings.mail_from}"
+    return WebPush(settings.vapid_private_key.get_secret_value(), contact)
+
+
 def mail_client(settings: Settings, base_url: str) -> MailClient | None:
-    """What hands e-mails to the operator's mail server; None where one of its settings is not
-    set.
-    """
+    """The client of the operator's mail server; None where one of its settings is not set."""
     if settings.smtp_url is None or settings.mail_from is None or not settings.sends_email():
         return None
     host = urlsplit(base_url).hostname or "localhost"

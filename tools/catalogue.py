@@ -25,7 +25,7 @@ from tools.agents import (
     transfer_reports,
 )
 from tools.keeper import settlement
-from tools.mandates import approvals, notice_settings, webhooks
+from tools.mandates import approvals, notice_receivers, notice_settings, webhooks
 from tools.mandates.drafting import drafts, purpose_notes, terms
 from tools.mandates.reads import daily_series, ledger_stream, mandate_reads, statements
 from tools.mandates.vault import (
@@ -76,6 +76,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *approvals.OPERATIONS,
     *webhooks.OPERATIONS,
     *notice_settings.OPERATIONS,
+    *notice_receivers.OPERATIONS,
     *outcome_lookup.OPERATIONS,
     *statements.OPERATIONS,
     *settlement.OPERATIONS,

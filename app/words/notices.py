@@ -52,7 +52,7 @@ ORDERS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class LetterText:
-    """What an e-mail says first, and the words of its link."""
+    """The first words of an e-mail, and those of its link."""
 
     first: str
     open: str

@@ -23,7 +23,6 @@ ASKING: Final[tuple[NoticeKind, ...]] = (
     "approval.asked", "cap.reached", "mandate.stop_line", "mandate.stopped", "transfer.in",
     "order.unknown",
 )  # fmt: skip
-DAY_MINUTES: Final = 1_440
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

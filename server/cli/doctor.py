@@ -32,7 +32,7 @@ from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
 from server.system import SystemClock
-from server.wiring import mail_client
+from server.wiring import mail_client, web_push
 from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
 
 FILE_COLUMNS: Final = 240
@@ -132,7 +132,7 @@ def _webhooks(settings: Settings) -> DoctorFinding:
 
 
 def _push(settings: Settings) -> DoctorFinding:
-    push = settings.web_push()
+    push = web_push(settings)
     if push is None:
         why = "no browser is told: set WALLET_VAPID_PRIVATE_KEY to what `wallet push-key` prints"
         return DoctorFinding("browsers", True, "no key", why, warns=True)

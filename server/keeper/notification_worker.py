@@ -264,15 +264,15 @@ class NotificationWorker:
 
 
 def _attempt(delivery: Delivery, outcome: PostResult, now: datetime) -> DeliveryAttempt:
-    """What a try came to; a receiver that asks to be left alone for a while is, within the time
+    """The outcome of a try; a receiver that asks to be left alone for a while is, within the time
     that a notice lasts.
     """
     retry_at = None
     if not outcome.taken:
         retry_at = next_attempt_at(delivery, delivery.attempts + 1, now)
         if retry_at is not None and outcome.wait_s is not None:
-            asked = now + timedelta(seconds=min(outcome.wait_s, LONGEST_WAIT_S))
-            retry_at = max(retry_at, asked)
+            pause = timedelta(seconds=min(outcome.wait_s, LONGEST_WAIT_S))
+            retry_at = max(retry_at, now + pause)
     return DeliveryAttempt(
         at=now,
         ok=outcome.taken,

@@ -1,4 +1,4 @@
-"""What owners want to be told, and who asked for a link to which e-mail address."""
+"""Notice settings: the choices of owners, and the count of links to e-mail addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASK: Final = (
     + columns(("owner_id", "address_hash", "asked_at", "is_funded"))
     + " ON CONFLICT DO NOTHING"
 )
-_ASKED: Final = (
+_LINKS: Final = (
     "SELECT SUM(CASE WHEN owner_id = :owner THEN 1 ELSE 0 END) AS of_owner, "
     "SUM(CASE WHEN address_hash = :address THEN 1 ELSE 0 END) AS of_address, "
     "SUM(CASE WHEN is_funded = 0 THEN 1 ELSE 0 END) AS of_unfunded "
@@ -30,8 +30,8 @@ _LINKS_LOCK: Final = int.from_bytes(hashlib.sha256(b"email links").digest()[:7])
 
 @dataclass(frozen=True, slots=True)
 class LinksAsked:
-    """How many links were asked for since a time: by one owner, to one address, and by all owners
-    of whom no vault was ever funded.
+    """Links asked for since a time: by one owner, to one address, and by all owners of whom no
+    vault was ever funded.
     """
 
     of_owner: int
@@ -57,9 +57,9 @@ class NoticeSettingsRepository(Repository):
             self._sql.rows("SELECT pg_advisory_xact_lock(:n)", n=_LINKS_LOCK)
         self._sql.run("DELETE FROM email_links WHERE asked_at <= :at", at=at)
         values = {"owner": owner_id, "address": _hashed(address), "since": at}
-        row = first(self._sql, _ASKED, **values) or {}
+        row = first(self._sql, _LINKS, **values)
         names = ("of_owner", "of_address", "of_unfunded")
-        return LinksAsked(*(int(row.get(n) or 0) for n in names))
+        return LinksAsked(*(int(row[n] or 0) if row else 0 for n in names))
 
     def note_link(self, owner_id: str, address: str, *, funded: bool, now: datetime) -> None:
         """Count one more."""

@@ -1,4 +1,4 @@
-"""Where owners are told (webhooks, browsers, a mailbox), and the deliveries that wait for it.
+"""Receivers of owners (webhooks, browsers, a mailbox), and the deliveries that wait for them.
 
 A receiver is claimed, not a delivery: one receiver gets one call at a time, in order, and one that
 hangs delays no other. One that is claimed by a process that ends is free again when the claim
@@ -99,7 +99,7 @@ class DeliveryAttempt:
 
     @property
     def status(self) -> DeliveryStatus:
-        """What the delivery is after it."""
+        """The state of the delivery after it."""
         return "delivered" if self.ok else "dead" if self.again_at is None else "waiting"
 
 
@@ -167,8 +167,8 @@ class WebhookRepository(Repository):
     def of_owner(self, owner_id: str, *channels: Channel) -> list[Webhook]:
         """An owner's receivers, of some channels or of all, oldest first; there are few."""
         where = "owner_id = :owner ORDER BY created_at, webhook_id"
-        wanted = channels or CHANNELS
-        return [h for h in _HOOKS.all(self._sql, where, owner=owner_id) if h.channel in wanted]
+        some = channels or CHANNELS
+        return [h for h in _HOOKS.all(self._sql, where, owner=owner_id) if h.channel in some]
 
     def at(self, channel: Channel, url: str) -> list[Webhook]:
         """The receivers of a channel at an address, of whoever."""
@@ -271,7 +271,7 @@ class WebhookRepository(Repository):
         self._set(webhook.webhook_id, next_at=maybe_micros(at))
 
     def outcomes(self, owner_id: str, channel: Channel, key: str) -> set[DeliveryStatus]:
-        """What became of one notice at the receivers of an owner's channel."""
+        """The states of one notice at the receivers of an owner's channel."""
         rows = self._sql.rows(_OUTCOMES, owner=owner_id, channel=channel, key=key)
         return {row["status"] for row in rows}
 

@@ -1,12 +1,10 @@
-"""Notice settings: what an owner is told, by which channel and when; browsers and a mailbox."""
+"""Notice settings: what an owner is told, by which channel and when."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,38 +13,24 @@ from pydantic import Field
 from domain.mandates.notice_choices import (
     NOTICE_KINDS,
     TEST,
-    VERIFY,
     Channel,
     NoticeKind,
     NoticeSettings,
     QuietHours,
 )
-from domain.next_steps import OWNER, NextStep
-from domain.refusals import Refused, invalid, refusal
+from domain.refusals import invalid
 from domain.times import Timestamp
 from storage.repositories.webhooks import Webhook
 from storage.unit_of_work import UnitOfWork
-from tools.context.access import not_found
-from tools.context.notice_outbox import LINK_LASTS, STOP_LINK, VERIFY_LINK, enqueue_message
+from tools.context.notice_outbox import enqueue_message
+from tools.mandates.notice_receivers import Reach, gather_reach
 from tools.model.fields import Nothing
-from tools.model.mail_address import is_email_address
 from tools.model.operation import (
-    Caller,
-    Deps,
     Operation,
     RequestContext,
     RequestModel,
     ResponseModel,
 )
-from tools.model.url_policy import check_webhook_url
-from tools.model.web_push import BrowserKeys, WebPush, bytes_of
-from tools.model.webhook_signing import WebhookSigning
-
-BROWSERS_MOST: Final = 10
-# Links a day: they go to addresses that nobody has shown to be the owner's.
-OWNER_LINKS: Final = 5
-ADDRESS_LINKS: Final = 3
-UNFUNDED_LINKS: Final = 200
 
 Kinds = Annotated[list[NoticeKind], Field(max_length=len(NOTICE_KINDS))]
 Clock = Annotated[
@@ -63,7 +47,6 @@ Zone = Annotated[
         max_length=64, description="a zone of the IANA database", examples=["Europe/Berlin", "UTC"]
     ),
 ]
-LinkCode = Annotated[str, Field(max_length=64, description="the last part of the link")]
 
 
 class QuietIn(RequestModel):
@@ -86,40 +69,6 @@ class NoticeSettingsIn(RequestModel):
     quiet: QuietIn | None = None
 
 
-class BrowserIn(RequestModel):
-    """A push subscription, as a browser gives it."""
-
-    endpoint: str = Field(
-        max_length=500, description="https, port 443 or 8443, on the public internet"
-    )
-    p256dh: str = Field(max_length=100, description="the browser's public key, base64url")
-    auth: str = Field(max_length=40, description="the browser's 16 bytes, base64url")
-
-
-class SubscriptionIn(RequestModel):
-    """Names a browser."""
-
-    subscription_id: str = Field(max_length=64, examples=["wh_abcdefgh23"])
-
-
-class EmailIn(RequestModel):
-    """An e-mail address."""
-
-    address: str = Field(max_length=254, examples=["owner@example.com"])
-
-
-class LinkIn(RequestModel):
-    """The code of a link that was sent to an address."""
-
-    code: LinkCode
-
-
-class StopIn(LinkIn):
-    """The parts of the link that stands in every e-mail."""
-
-    receiver_id: str = Field(max_length=64, description="the part of the link before its code")
-
-
 class ChannelIn(RequestModel):
     """Names a channel."""
 
@@ -129,9 +78,9 @@ class ChannelIn(RequestModel):
 class QuietOut(ResponseModel):
     """The quiet hours."""
 
-    zone: str
-    begins: str
-    ends: str
+    zone: str = Field(description="the service's own name of an IANA zone")
+    begins: str = Field(description="the service's own writing of a time of day, 22:00")
+    ends: str = Field(description="the same; the service's own writing")
     approvals_break_through: bool
 
 
@@ -148,7 +97,7 @@ class BrowserOut(ReachedOut):
     """A browser that is told."""
 
     subscription_id: str
-    service: str = Field(description="the host of its push service")
+    service: str = Field(description="the owner's own words: the host of its push service")
     created_at: Timestamp
 
 
@@ -156,7 +105,9 @@ class PushOut(ResponseModel):
     """Web Push: the browsers that are told."""
 
     available: bool = Field(description="false where the operator has set no key")
-    public_key: str | None = Field(description="the `applicationServerKey` of a subscription")
+    public_key: str | None = Field(
+        description="the service's own `applicationServerKey`, for a subscription"
+    )
     browsers: list[BrowserOut]
 
 
@@ -164,8 +115,10 @@ class EmailOut(ReachedOut):
     """E-mail: the address that is told, and one that waits to be verified."""
 
     available: bool = Field(description="false where the operator has set no mail server")
-    address: str | None = Field(description="the verified address")
-    pending: str | None = Field(description="an address whose link was not opened yet")
+    address: str | None = Field(description="the owner's own words: the verified address")
+    pending: str | None = Field(
+        description="the owner's own words: an address that is not verified"
+    )
 
 
 class WebhookOut(ResponseModel):
@@ -185,7 +138,7 @@ class ChannelsOut(ResponseModel):
 
 
 class NoticeSettingsOut(ResponseModel):
-    """What is told by which channel, when, and how each channel stands."""
+    """The choices, and how each channel stands."""
 
     webhook: list[NoticeKind]
     push: list[NoticeKind]
@@ -194,58 +147,11 @@ class NoticeSettingsOut(ResponseModel):
     channels: ChannelsOut
 
 
-class Subscribed(ResponseModel):
-    """A browser is told from now on."""
-
-    subscription_id: str
-
-
-class Asked(ResponseModel):
-    """A link is on its way, where the address was not verified already."""
-
-    address: str
-    verified: bool
-    valid_until: Timestamp | None = Field(description="of the link; null where none was sent")
-
-
-class Gone(ResponseModel):
-    """Nothing more is told there."""
-
-    removed: Literal[True]
-
-
 class Tested(ResponseModel):
     """A test is on its way to each place of a channel."""
 
     channel: Channel
     queued: int
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What the operator has set: a key pair for browsers, a key for links, a mail server."""
-
-    push: WebPush | None
-    signing: WebhookSigning | None
-    email: bool
-
-    def require_push(self) -> WebPush:
-        """Errors: `not_configured`."""
-        if self.push is None:
-            what = "WALLET_VAPID_PRIVATE_KEY, under which browsers are told,"
-            raise Refused(refusal("not_configured", what=what))
-        return self.push
-
-    def require_email(self) -> WebhookSigning:
-        """Errors: `not_configured`."""
-        if self.signing is None or not self.email:
-            raise Refused(refusal("not_configured", what="WALLET_SMTP_URL, the mail server,"))
-        return self.signing
-
-
-async def gather_reach(deps: Deps, caller: Caller, request: RequestModel) -> Reach:
-    """The operator's keys."""
-    return Reach(deps.push, deps.webhooks, deps.email)
 
 
 # -- the settings
@@ -353,155 +259,6 @@ def _email_body(hooks: list[Webhook], reach: Reach) -> EmailOut:
     )
 
 
-# -- browsers
-
-_FEWER: Final = (
-    NextStep("Look for a browser that can go", None, "GET /wallet/notices/settings", OWNER),
-    NextStep("Remove it", None, "DELETE /wallet/notices/push/{subscription_id}", OWNER),
-)
-
-
-def subscribe(uow: UnitOfWork, ctx: RequestContext[BrowserIn, Reach]) -> Subscribed:
-    """Tell a browser. It tells one owner, the last who subscribed in it."""
-    push, owner_id, config = ctx.facts.require_push(), ctx.caller.user_id or "", ctx.config
-    private = config.webhook_allow_private
-    endpoint = check_webhook_url(ctx.request.endpoint, base_url=config.base_url, private=private)
-    try:
-        keys = BrowserKeys(bytes_of(ctx.request.p256dh), bytes_of(ctx.request.auth))
-    except ValueError:
-        raise invalid("p256dh", "the keys of a browser's push subscription") from None
-    sealed = push.sealed(keys)
-    uow.identities.user(owner_id, lock=True)
-    for hook in uow.webhooks.at("push", endpoint):
-        if hook.owner_id == owner_id:
-            uow.webhooks.reseal(hook.webhook_id, sealed)
-            return Subscribed(subscription_id=hook.webhook_id)
-        uow.webhooks.drop(hook.webhook_id)
-    if len(uow.webhooks.of_owner(owner_id, "push")) >= BROWSERS_MOST:
-        why = f"An owner is told in {BROWSERS_MOST} browsers at the most."
-        raise Refused(refusal("rate_limited", why=why, retry_safe=False, next=_FEWER))
-    hook = _receiver(ctx.ids.short("wh_"), owner_id, endpoint, "push", ctx.now, sealed)
-    uow.webhooks.add(hook)
-    return Subscribed(subscription_id=hook.webhook_id)
-
-
-def _receiver(
-    receiver_id: str,
-    owner_id: str,
-    url: str,
-    channel: Channel,
-    now: datetime,
-    sealed: str | None = None,
-) -> Webhook:
-    return Webhook(
-        webhook_id=receiver_id,
-        owner_id=owner_id,
-        url=url,
-        events=(),
-        generation=1,
-        created_at=now,
-        channel=channel,
-        sealed=sealed,
-    )
-
-
-def unsubscribe(uow: UnitOfWork, ctx: RequestContext[SubscriptionIn, None]) -> Gone:
-    """Tell a browser nothing more."""
-    hook = uow.webhooks.get(ctx.request.subscription_id)
-    if hook is None or hook.owner_id != ctx.caller.user_id or hook.channel != "push":
-        raise not_found("browser")
-    uow.webhooks.drop(hook.webhook_id)
-    return Gone(removed=True)
-
-
-# -- the mailbox
-
-
-def ask_email(uow: UnitOfWork, ctx: RequestContext[EmailIn, Reach]) -> Asked:
-    """Send a link to an address; nothing else is sent there before its owner opens it."""
-    ctx.facts.require_email()
-    owner_id, address = ctx.caller.user_id or "", ctx.request.address
-    if not is_email_address(address):
-        raise invalid("address", "one e-mail address in ASCII, such as owner@example.com")
-    uow.identities.user(owner_id, lock=True)
-    hooks = uow.webhooks.of_owner(owner_id, "email")
-    if any(h.url == address and not h.is_pending for h in hooks):
-        return Asked(address=address, verified=True, valid_until=None)
-    _count_link(uow, owner_id, address, ctx.now)
-    for hook in hooks:
-        if hook.is_pending:
-            uow.webhooks.drop(hook.webhook_id)
-    hook = _receiver(ctx.ids.short("wh_"), owner_id, address, "email", ctx.now)
-    uow.webhooks.add(hook)
-    enqueue_message(uow, hook, VERIFY, f"verify:{hook.webhook_id}", ctx.now)
-    return Asked(address=address, verified=False, valid_until=ctx.now + LINK_LASTS)
-
-
-def _count_link(uow: UnitOfWork, owner_id: str, address: str, now: datetime) -> None:
-    """Count a link before it is made. Errors: `rate_limited`."""
-    funded = uow.stored.funded(owner_id)
-    asked = uow.notice_settings.links_asked(owner_id, address, now - timedelta(days=1))
-    over = [
-        (
-            asked.of_owner >= OWNER_LINKS,
-            f"An owner asks for {OWNER_LINKS} links a day at the most.",
-        ),
-        (asked.of_address >= ADDRESS_LINKS, f"{ADDRESS_LINKS} links a day go to one address."),
-        (
-            not funded and asked.of_unfunded >= UNFUNDED_LINKS,
-            "Too many links were asked for today by owners of whom no vault was funded yet.",
-        ),
-    ]
-    for is_over, why in over:
-        if is_over:
-            raise Refused(refusal("rate_limited", why=why, retry_at=now + timedelta(days=1)))
-    uow.notice_settings.note_link(owner_id, address, funded=funded, now=now)
-
-
-def verify_email(uow: UnitOfWork, ctx: RequestContext[LinkIn, Reach]) -> Asked:
-    """The owner who asked opened the link: once, within a day. The address before is told no
-    more.
-    """
-    signing, owner_id = ctx.facts.require_email(), ctx.caller.user_id or ""
-    uow.identities.user(owner_id, lock=True)
-    hooks = uow.webhooks.of_owner(owner_id, "email")
-    match = next(
-        (
-            h
-            for h in hooks
-            if h.is_pending
-            and ctx.now < h.created_at + LINK_LASTS
-            and signing.is_link_code(VERIFY_LINK, h.webhook_id, ctx.request.code)
-        ),
-        None,
-    )
-    if match is None:
-        raise not_found("link that waits")
-    for hook in hooks:
-        if hook.webhook_id != match.webhook_id:
-            uow.webhooks.drop(hook.webhook_id)
-    uow.webhooks.verify(match.webhook_id, ctx.now)
-    return Asked(address=match.url, verified=True, valid_until=None)
-
-
-def remove_email(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Gone:
-    """Tell no mailbox of this owner anything more."""
-    for hook in uow.webhooks.of_owner(ctx.caller.user_id or "", "email"):
-        uow.webhooks.drop(hook.webhook_id)
-    return Gone(removed=True)
-
-
-def stop_email(uow: UnitOfWork, ctx: RequestContext[StopIn, Reach]) -> Gone:
-    """Whoever has an e-mail of ours ends them, without signing in."""
-    signing, receiver_id = ctx.facts.require_email(), ctx.request.receiver_id
-    hook = uow.webhooks.get(receiver_id)
-    is_ours = signing.is_link_code(STOP_LINK, receiver_id, ctx.request.code)
-    if hook is None or hook.channel != "email" or not is_ours:
-        raise not_found("link")
-    uow.webhooks.drop(hook.webhook_id)
-    return Gone(removed=True)
-
-
 # -- a test
 
 
@@ -513,11 +270,10 @@ def send_test(uow: UnitOfWork, ctx: RequestContext[ChannelIn, None]) -> Tested:
     return Tested(channel=channel, queued=queued)
 
 
-_notices: Final = partial(Operation, family="webhooks")
-_owned: Final = partial(_notices, auth="owner")
+_notices: Final = partial(Operation, auth="owner", family="webhooks")
 
 OPERATIONS: Final = (
-    _owned(
+    _notices(
         name="owner_notice_settings",
         title="Read what you are told",
         summary="What each channel tells, the quiet hours, and how each channel stands.",
@@ -527,7 +283,7 @@ OPERATIONS: Final = (
         gather=gather_reach,
         handler=read_settings,
     ),
-    _owned(
+    _notices(
         name="owner_notice_settings_put",
         title="Choose what you are told",
         summary="Replace the kinds that each channel tells, and the quiet hours.",
@@ -539,81 +295,7 @@ OPERATIONS: Final = (
         writes=True,
         idempotent=True,
     ),
-    _owned(
-        name="owner_push_subscribe",
-        title="Tell a browser",
-        summary="Tell a browser by Web Push; a repeat renews its keys.",
-        route=("POST", "/wallet/notices/push"),
-        request_model=BrowserIn,
-        response_model=Subscribed,
-        gather=gather_reach,
-        handler=subscribe,
-        writes=True,
-        idempotent=True,
-        refusals=("not_configured",),
-    ),
-    _owned(
-        name="owner_push_remove",
-        title="Tell a browser no more",
-        summary="Remove a browser; what waits for it is not sent.",
-        route=("DELETE", "/wallet/notices/push/{subscription_id}"),
-        request_model=SubscriptionIn,
-        response_model=Gone,
-        handler=unsubscribe,
-        writes=True,
-        destructive=True,
-        refusals=("not_found",),
-    ),
-    _owned(
-        name="owner_email_ask",
-        title="Be told by e-mail",
-        summary="Send a link to an address; it is told once you open the link, within a day.",
-        route=("POST", "/wallet/notices/email"),
-        request_model=EmailIn,
-        response_model=Asked,
-        gather=gather_reach,
-        handler=ask_email,
-        writes=True,
-        refusals=("not_configured",),
-    ),
-    _owned(
-        name="owner_email_verify",
-        title="Verify an e-mail address",
-        summary="Take the code of the link that was sent to your address; once.",
-        route=("POST", "/wallet/notices/email/verify"),
-        request_model=LinkIn,
-        response_model=Asked,
-        gather=gather_reach,
-        handler=verify_email,
-        writes=True,
-        refusals=("not_configured", "not_found"),
-    ),
-    _owned(
-        name="owner_email_remove",
-        title="Be told by e-mail no more",
-        summary="Remove your address, and one that waits to be verified.",
-        route=("DELETE", "/wallet/notices/email"),
-        request_model=Nothing,
-        response_model=Gone,
-        handler=remove_email,
-        writes=True,
-        destructive=True,
-    ),
     _notices(
-        name="email_stop",
-        title="End e-mails by their link",
-        summary="End all e-mails to the address that the link was sent to; no sign-in.",
-        auth="open",
-        route=("POST", "/wallet/notices/email/stop"),
-        request_model=StopIn,
-        response_model=Gone,
-        gather=gather_reach,
-        handler=stop_email,
-        writes=True,
-        destructive=True,
-        refusals=("not_configured", "not_found"),
-    ),
-    _owned(
         name="owner_notice_test",
         title="Test a channel",
         summary="Send a test to each place of a channel, once a minute.",

@@ -108,7 +108,7 @@ class WebPush:
         if self.contact is not None:
             claims["sub"] = self.contact
         return {
-            "Authorization": f"vapid t={self._token(claims)}, k={self.public_key}",
+            "Authorization": f"vapid t={self._token(claims)},k={self.public_key}",
             "Content-Encoding": "aes128gcm",
             "Content-Type": "application/octet-stream",
             "TTL": str(int(ttl.total_seconds())),
