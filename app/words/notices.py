@@ -60,7 +60,7 @@ class LetterText:
 
 def letter_subject(kind: str) -> str:
     """The subject of an e-mail."""
-    said = MESSAGES[kind]
+    said = str(MESSAGES[kind])
     return said[0].upper() + said[1:]
 
 
