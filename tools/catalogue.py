@@ -27,7 +27,13 @@ from tools.agents import (
 from tools.keeper import settlement
 from tools.mandates import approvals, notice_receivers, notice_settings, webhooks
 from tools.mandates.drafting import drafts, purpose_notes, terms
-from tools.mandates.reads import daily_series, ledger_stream, mandate_reads, statements
+from tools.mandates.reads import (
+    daily_series,
+    ledger_stream,
+    mandate_reads,
+    statement_rows,
+    statements,
+)
 from tools.mandates.vault import (
     funding,
     gas_sponsorship,
@@ -79,6 +85,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *notice_receivers.OPERATIONS,
     *outcome_lookup.OPERATIONS,
     *statements.OPERATIONS,
+    *statement_rows.OPERATIONS,
     *settlement.OPERATIONS,
     *auction_ledger.OPERATIONS,
     *gas_sponsorship.OPERATIONS,

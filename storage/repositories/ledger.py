@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -45,6 +45,10 @@ _BEHIND: Final = (
 _BELOW: Final = (
     "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq < :before "
     "ORDER BY seq DESC LIMIT :most"
+)
+_HAPPENED: Final = (
+    "SELECT * FROM ledger_events WHERE public_id = :public_id AND occurred_at >= :since "
+    "AND occurred_at < :until ORDER BY occurred_at, seq LIMIT :most"
 )
 # Those stored in the rest of the week of a moment, and those that tell in a later week of one
 # before: the only rows of `ledger_late`, however many others there are. The plus signs keep SQLite
@@ -278,11 +282,32 @@ class LedgerRepository(HouseEventRepository):
     ) -> LedgerState:
         if partners is None:
             partners = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with])
+        for folded in self._folds(public_id, state, events, before, partners):
+            state = folded
+        return state
+
+    def _folds(
+        self,
+        public_id: str,
+        state: LedgerState,
+        events: Sequence[Event],
+        before: int,
+        partners: Mapping[int, Event],
+    ) -> Iterator[LedgerState]:
         for event in events:
             past = partial(self.house_rows, public_id, event.seq, before)
             partner = partners.get(event.pairs_with) if event.pairs_with else None
             state = apply(state, event, partner, past)
-        return state
+            yield state
+
+    def states_after(
+        self, public_id: str, state: LedgerState, events: Sequence[Event], until: datetime
+    ) -> Iterator[LedgerState]:
+        """The fold after each of some more rows; no other is read that happened at `until` or
+        later.
+        """
+        partners = self._by_seq(public_id, [e.pairs_with for e in events if e.pairs_with])
+        return self._folds(public_id, state, events, micros(until), partners)
 
     def _by_seq(self, public_id: str, seqs: Sequence[int]) -> dict[int, Event]:
         events: dict[int, Event] = {}
@@ -333,6 +358,14 @@ class LedgerRepository(HouseEventRepository):
             f"AND ({time}, seq) < (:at, :seq) ORDER BY {time} DESC, seq DESC LIMIT :most"
         )
         rows = self._sql.rows(text, public_id=public_id, at=at, seq=seq, most=limit)
+        return [self._cache.event(r) for r in rows]
+
+    def happened(self, public_id: str, since: datetime, until: datetime, limit: int) -> list[Event]:
+        """Rows that happened from a moment, inclusive, until another, exclusive, whenever they were
+        read; the oldest first.
+        """
+        period = {"since": micros(since), "until": micros(until), "most": limit}
+        rows = self._sql.rows(_HAPPENED, public_id=public_id, **period)
         return [self._cache.event(r) for r in rows]
 
     def behind(self, public_id: str, seq: int, limit: int) -> list[Event]:

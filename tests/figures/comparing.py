@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ BPS = 10_000
 HOUR = 3_600
 
 
-def differ(name: str, wanted: Body, told: Body) -> Iterator[Difference]:
+def differ(name: str, wanted: Mapping[Any, Any], told: Mapping[Any, Any]) -> Iterator[Difference]:
     for key, value in wanted.items():
         if told.get(key) != value:
             yield f"{name}.{key}", told.get(key), value
@@ -29,12 +29,25 @@ def micros(text: str | None) -> int:
     return int(Decimal(text) * model.USDC)
 
 
+def figures_of(told: Body) -> Iterator[tuple[tuple[str, ...], int | None]]:
+    """What a row or a period changes, by the place of the figure."""
+    worth = told["worth"]
+    known = None not in worth.values()
+    yield ("worth",), micros(worth["end"]) - micros(worth["start"]) if known else None
+    for part in ("flows", "result"):
+        for name, value in told[part].items():
+            yield (part, name), None if value is None else micros(value)
+    for name, value in told["fees"]["by_type"].items():
+        yield ("fees", name), micros(value)
+
+
 class Comparing:
     """One comparison of a town, when the reader has come to the chain's newest block."""
 
     def __init__(self, town: Town):
         self.town, self.desk = town, town.desk
-        self.returns = self.open_returns = 0
+        self.returns = self.open_returns = self.rows_read = 0
+        self.adjusted: list[Body] = []
         self.now = int(self.desk.clock.now().timestamp())
         self.today = self.desk.clock.now().date()
 
@@ -209,6 +222,7 @@ class Comparing:
                 "busiest_day": tuple(got["allowed_vs_used"]["busiest_day"][k] for k in ("day", "used")),
             }  # fmt: skip
             found += differ(f"statement {week}", wanted, mine)
+            found += await self.rows(life, week, got)
             told.append(got)
             at += 7 * 86_400
             if both is None:
@@ -221,6 +235,24 @@ class Comparing:
         if in_weeks != micros(realized):
             found.append(("law.realized", shown(in_weeks), realized))
         return found
+
+    async def rows(self, life: Life, week: str, statement: Body) -> list[Difference]:
+        """The rows of a week in pages of any size: their sums are the statement's, to the last digit."""
+        monday = date.fromisocalendar(int(week[:4]), int(week[6:]), 1)
+        period = {"since": monday.isoformat(), "until": (monday + timedelta(7)).isoformat()}
+        rows, sums = await life.m.statement_rows(self.town.chance.choice((1, 3, 50)), **period)
+        found = list(differ(f"rows {week}.sums", {n: statement[n] for n in sums}, sums))
+        self.adjusted += [row for row in rows if row["code"] == "adjustment"]
+        self.rows_read += len(rows)
+        wanted = {way: value for way, value in figures_of(sums) if value is not None}
+        came_to = {
+            way: sum(v or 0 for row in rows for w, v in figures_of(row) if w == way)
+            for way in wanted
+        }
+        if any(None in dict(figures_of(row)).values() for row in rows):  # worth was unknown between
+            came_to = {way: v for way, v in came_to.items() if way[0] not in ("worth", "result")}
+            wanted = {way: v for way, v in wanted.items() if way in came_to}
+        return found + list(differ(f"rows {week}", wanted, came_to))
 
     def series(self, life: Life, told: dict[str, Body]) -> Iterator[Difference]:
         wanted = model.days(life.terms, life.rows, self.today)

@@ -223,6 +223,19 @@ class Mandate:
     async def week(self, week: str) -> Body:
         return await self.desk.get(f"{self.path}/statement", by=self.owner, week=week)
 
+    async def statement_rows(self, limit: int, **period: str) -> tuple[list[Body], Body]:
+        """Every row of a period, page by page, and the sums above them."""
+        rows: list[Body] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = await self.desk.get(
+                f"{self.path}/statement/rows", by=self.owner, limit=limit, **period, **cursor
+            )
+            rows += page["rows"]
+            if page["next_cursor"] is None:
+                return rows, page["sums"]
+            cursor = {"cursor": page["next_cursor"]}
+
     async def days(self) -> dict[str, Body]:
         told = await self.desk.get(f"{self.path}/series", by=self.owner)
         return {p["day"]: p for p in told["points"]}

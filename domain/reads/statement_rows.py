@@ -1,0 +1,137 @@
+"""The rows behind a statement: what each of them changes, so that they sum up to its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from domain.ledger.events.event import Event
+from domain.ledger.state.ledger_state import LedgerState
+from domain.money import Usdc
+from domain.reads.record import event_steps
+from domain.reads.row_models import ReportedBy
+from domain.reads.statement import NOTHING, Figures, figures
+from domain.reads.step import Step
+from domain.times import Timestamp
+from domain.wire_fields import copy_fields, described
+
+ADJUSTMENT: Final = "adjustment"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRow(Figures):
+    """One row of the record with what it changes of the statement's figures.
+
+    `counter_value` is the change of what the open positions are worth: what a buy got, what a sale
+    gave. A row of code `adjustment` names no event: it holds what rows of earlier days change that
+    were read later than these.
+    """
+
+    event_id: str | None
+    at: Timestamp
+    kind: str
+    code: str
+    reported_by: ReportedBy
+    confirmed_on_chain: bool
+    amount_usdc: Usdc | None
+    counter_value: Usdc | None = field(
+        metadata=described("null where a position is open that nobody valued")
+    )
+    tx_hash: str | None
+    market: str | None = field(metadata=described("as the agent told it"))
+    why: str | None = field(metadata=described("the agent's own words"))
+    note: str | None = field(metadata=described("own words of whoever reported the row"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRows:
+    """Rows of a period, from, inclusive, until, exclusive, the oldest first, and their sums.
+
+    The sums are those of the whole period and of the statements in it; the rows of all pages
+    together come to them to the last digit.
+    """
+
+    public_id: str
+    chain_id: int
+    since: str = field(metadata=described("UTC day, YYYY-MM-DD, inclusive"))
+    until: str = field(metadata=described("UTC day, YYYY-MM-DD, exclusive"))
+    sums: Figures
+    rows: tuple[StatementRow, ...]
+    next_cursor: str | None = None
+
+
+def _positions(state: LedgerState) -> int | None:
+    book = state.measured
+    if book.opened and book.seen is None:
+        return None
+    return sum(p.value for p in book.opened.values())
+
+
+def _counter_value(before: LedgerState, after: LedgerState) -> Usdc | None:
+    a, b = _positions(before), _positions(after)
+    return None if a is None or b is None else Usdc(b - a)
+
+
+def _row(step: Step, before: LedgerState, after: LedgerState) -> StatementRow:
+    return copy_fields(
+        StatementRow,
+        figures(before, after),
+        event_id=step.id,
+        at=step.at,
+        kind=step.kind,
+        code=step.code,
+        reported_by=step.reported_by,
+        confirmed_on_chain=step.confirmed_on_chain,
+        amount_usdc=step.amount_usdc,
+        counter_value=_counter_value(before, after),
+        tx_hash=step.tx_hash,
+        market=step.target.market,
+        why=step.why,
+        note=step.note,
+    )
+
+
+def _adjustment(folded: LedgerState, known: LedgerState, at: datetime) -> StatementRow:
+    return copy_fields(
+        StatementRow,
+        figures(folded, known),
+        event_id=None,
+        at=at,
+        kind="note",
+        code=ADJUSTMENT,
+        reported_by="keeper",
+        confirmed_on_chain=False,
+        amount_usdc=None,
+        counter_value=_counter_value(folded, known),
+        tx_hash=None,
+        market=None,
+        why=None,
+        note=None,
+    )
+
+
+def changes_nothing(row: StatementRow) -> bool:
+    """True where a row leaves every figure as it was."""
+    moved = (row.flows, row.fees, row.result.realized)
+    same = (NOTHING.flows, NOTHING.fees, NOTHING.result.realized)
+    return moved == same and row.worth.start == row.worth.end
+
+
+def statement_rows(
+    before: LedgerState, states: Sequence[LedgerState], events: Sequence[Event], after: LedgerState
+) -> Iterator[StatementRow]:
+    """The rows of some events, which come to `after` - `before` whatever order they were read in.
+
+    Shapes: `events` are oldest first, and `states` the folds after each; `after` is the fold of
+    everything that happened before the end of theirs. A mark that changes nothing is left out.
+    """
+    last = before
+    for step, event_state in zip(event_steps(events), states, strict=True):
+        row = _row(step, last, event_state)
+        last = event_state
+        if step.code != "mark" or not changes_nothing(row):
+            yield row
+    if events and not changes_nothing(late := _adjustment(last, after, events[-1].occurred_at)):
+        yield late
