@@ -192,7 +192,7 @@ class PageRequest:
         return web.Response(status=303, headers={**headers.PAGE, "Location": path})
 
 
-Handler = Callable[[PageRequest], Awaitable[web.Response]]
+Handler = Callable[[PageRequest], Awaitable[web.StreamResponse]]
 RefusalHandler = Callable[[PageRequest, OperationRefused], Awaitable[web.Response]]
 
 

@@ -24,6 +24,7 @@ from app.pages import (
     books,
     connect,
     drafting,
+    exports,
     funding,
     mandate,
     mandates,
@@ -59,6 +60,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *acting.PAGES,
     *transactions.PAGES,
     *statements.PAGES,
+    *exports.PAGES,
     *agents.PAGES,
     *connect.PAGES,
     *orders.PAGES,
@@ -117,7 +119,7 @@ async def _answer(
     demo: bool,
     page: PageRoute,
     request: web.Request,
-) -> web.Response:
+) -> web.StreamResponse:
     use_language(language_of(request))
     visit = PageRequest(
         request=request,
@@ -150,7 +152,9 @@ async def _answer(
         return response
 
 
-async def _respond(page: PageRoute, visit: PageRequest, cache: PageVaultCache) -> web.Response:
+async def _respond(
+    page: PageRoute, visit: PageRequest, cache: PageVaultCache
+) -> web.StreamResponse:
     request, is_anonymous = visit.request, visit.caller is ANONYMOUS
     if page.method == "POST":
         session_guard.check_site(request, visit.deps.config.base_url)

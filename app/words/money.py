@@ -4,14 +4,14 @@ costs and worst cases away from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final
 
 from markupsafe import Markup
 
 from app.words.text import _, keeps_by_language
-from domain.money import Usdc
+from domain.money import Usdc, total
 from domain.text import format_usdc
 
 CENT: Final = 10_000  # micro-USDC
@@ -121,6 +121,11 @@ def count(number: int) -> str:
 def micros_of(value: str | None) -> int:
     """The amount in millionths, 0 where it is unknown: for widths and comparisons only."""
     return 0 if value is None else _read(value)
+
+
+def sum_of(values: Iterable[str]) -> str:
+    """The sum of amounts."""
+    return str(total(map(Usdc.parse, values)))
 
 
 def less(a: str | None, b: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.tools.large import ADDRESS, BIG, OWNER, build, large_deps
 from tests.world import BY_NAME
 from tools.dispatch.run import run
-from tools.model.operation import Caller, Deps
+from tools.model.operation import ANONYMOUS, Caller, Deps
 
 pytestmark = pytest.mark.anyio
 AS_OWNER = Caller("owner", OWNER, OWNER, ADDRESS)
@@ -86,3 +87,50 @@ async def test_a_cursor_of_another_list_is_refused(deps: Deps) -> None:
     for name, more in (("owner_statement", {"public_id": BIG}), ("owner_statement_all", {})):
         reply = await run(BY_NAME[name], deps, AS_OWNER, {"cursor": "bm90", **more})
         assert (reply.status, reply.body["error"]) == (400, "invalid_request")
+
+
+# -- the rows behind a statement
+
+
+@pytest.mark.parametrize("limit", [1, 7, 200])
+async def test_pages_of_rows_come_to_the_statement_whatever_their_size(
+    deps: Deps, limit: int
+) -> None:
+    (week,) = await _pages(deps, "owner_statement", public_id=BIG, week="2026-W46", limit=200)
+    period = {"since": "2026-11-09", "until": "2026-11-16"}
+    pages = await _pages(deps, "owner_statement_rows", public_id=BIG, limit=limit, **period)
+    rows = [row for page in pages for row in page["rows"]]
+    ids = [row["event_id"] for row in rows]
+    assert len(ids) == len(set(ids)) == ROWS
+    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+    assert all(page["sums"] == {n: week[n] for n in page["sums"]} for page in pages)
+    for name, whole in week["fees"]["by_type"].items():
+        told = sum(Decimal(row["fees"]["by_type"][name]) for row in rows)
+        assert told == Decimal(whole), name
+    realized = sum(Decimal(row["result"]["realized"]) for row in rows)
+    assert realized == Decimal(week["result"]["realized"]) != 0
+
+
+@pytest.mark.parametrize(
+    "period",
+    [
+        {"since": "2026-02-30"},
+        {"since": "2026-11-16", "until": "2026-11-16"},
+        {"until": "16.11.2026"},
+        {"cursor": "bm90"},
+    ],
+)
+async def test_a_period_that_is_none_is_refused(deps: Deps, period: dict[str, str]) -> None:
+    reply = await run(BY_NAME["owner_statement_rows"], deps, AS_OWNER, {"public_id": BIG, **period})
+    assert (reply.status, reply.body["error"]) == (400, "invalid_request")
+
+
+async def test_rows_are_the_owners_alone(deps: Deps) -> None:
+    operation = BY_NAME["owner_statement_rows"]
+    for caller, status in (
+        (ANONYMOUS, 401),
+        (Caller("agent", "u_other", OWNER, credential="x"), 403),
+        (Caller("owner", "u_stranger", "u_stranger", "0x" + "9" * 40), 404),
+    ):
+        reply = await run(operation, deps, caller, {"public_id": BIG})
+        assert reply.status == status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Final
 
 import anyio.lowlevel
 from pydantic import Field
@@ -28,18 +28,16 @@ from tools.model.serialization import to_json
 # More than one moment holds of a chain; what is beyond stands in an adjustment.
 AT_ONCE: Final = 2_000
 _EDGE: Final = timedelta(microseconds=1)
-_DAY: Final[Any] = {"pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2026-01-01"]}
+Day = Annotated[
+    str | None, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples=["2026-01-01"])
+]
 
 
 class StatementRowsIn(OneMandate):
     """Names a period in UTC days, and a page of its rows."""
 
-    since: str | None = Field(
-        default=None, description="first day, in UTC; default: the mandate's first", **_DAY
-    )
-    until: str | None = Field(
-        default=None, description="day after the last, in UTC; default: tomorrow", **_DAY
-    )
+    since: Day = Field(default=None, description="first UTC day; default: the mandate's first")
+    until: Day = Field(default=None, description="UTC day after the last; default: tomorrow")
     limit: Limit = 50
     cursor: Cursor = None
 
