@@ -34,7 +34,7 @@ COLUMNS: Final = (
 
 
 def title_of(code: str) -> str:
-    """What a row is, in words."""
+    """Name a row in words."""
     other = MORE_TITLES.get(code) or code.replace("_", " ").capitalize()
     return str(TITLES.get(code) or other)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from domain.ledger.events.chain_events import StepKind
 from domain.ledger.events.event import Event
 from domain.ledger.state.ledger_state import LedgerState
 from domain.money import Usdc
@@ -31,7 +32,7 @@ class StatementRow(Figures):
 
     event_id: str | None
     at: Timestamp
-    kind: str
+    kind: StepKind
     code: str
     reported_by: ReportedBy
     confirmed_on_chain: bool

@@ -156,6 +156,8 @@ StatusCheck: detail
 Step: id group code status
 StepOut: route
 StepParams: reason
+StatementRow: code
+StatementRows: since until
 StopLine: pct
 StopOut: message
 SwitchOut: value

@@ -28,9 +28,7 @@ from tools.model.serialization import to_json
 # More than one moment holds of a chain; what is beyond stands in an adjustment.
 AT_ONCE: Final = 2_000
 _EDGE: Final = timedelta(microseconds=1)
-Day = Annotated[
-    str | None, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples=["2026-01-01"])
-]
+Day = Annotated[str | None, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples=["2026-01-01"])]
 
 
 class StatementRowsIn(OneMandate):
@@ -43,7 +41,7 @@ class StatementRowsIn(OneMandate):
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _FoldedPage:
     """Events of a page with the folds before, after each of them, and at its end."""
 
     before: LedgerState
@@ -69,7 +67,7 @@ def _period(request: StatementRowsIn, mandate: Mandate, now: datetime) -> tuple[
     return since, until
 
 
-def _page(uow: UnitOfWork, of: str, start: datetime, until: datetime, limit: int) -> _Page:
+def _page(uow: UnitOfWork, of: str, start: datetime, until: datetime, limit: int) -> _FoldedPage:
     """A page ends between two moments, so that its folds are those of statements."""
     ledger = uow.ledger
     events, end, more = ledger.happened(of, start, until, limit + 1), until, None
@@ -82,7 +80,7 @@ def _page(uow: UnitOfWork, of: str, start: datetime, until: datetime, limit: int
         more = cursor_of(micros(end))
     before = ledger.state_before(of, start)
     states = tuple(ledger.states_after(of, before, events, until))
-    return _Page(before, tuple(events), states, ledger.state_before(of, end), more)
+    return _FoldedPage(before, tuple(events), states, ledger.state_before(of, end), more)
 
 
 async def read_rows(
