@@ -15,7 +15,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
-from chain.reads import receipts, sending, vault_states
+from chain.reads import positions, receipts, sending, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transactions_to
 from chain.reads.vault_state_cache import VaultStateCache
@@ -34,8 +34,9 @@ from domain.chain_facts import (
     VaultLog,
     VaultState,
 )
+from domain.mandates.market_exits import MarketPosition
 from domain.mandates.targets import Target
-from domain.money import Usdc
+from domain.money import LIMIT_MICROS, Usdc
 from domain.refusals import Refused, refusal
 
 __all__ = ["ChainConfig", "EvmChain"]
@@ -273,12 +274,38 @@ class EvmChain(BlockReader):
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest agreed block, as a majority of the nodes gives them."""
-        several = self.asks_several
-        block = await (vault_states.agreed_head(self) if several else self.latest())
+        block = await self._agreed_block()
         return {holder: await self._agreed_balance(holder, block) for holder in holders}
+
+    async def _agreed_block(self) -> BlockStamp:
+        return await (vault_states.agreed_head(self) if self.asks_several else self.latest())
 
     async def _agreed_balance(self, holder: str, block: BlockStamp) -> Usdc:
         return Usdc(await quorum_read(self, "a balance", lambda view: view.balance(holder, block)))
+
+    async def market_position(
+        self, market: str, share_token: str | None, holder: str
+    ) -> MarketPosition:
+        """Read a holder's position in an ERC-4626 market; with `share_token` in an Aave pool."""
+        block = await self._agreed_block()
+        if share_token is None:
+            return await quorum_read(
+                self,
+                "a position",
+                lambda view: positions.share_position(view, market, holder, block),
+            )
+        return await quorum_read(
+            self,
+            "a position",
+            lambda view: positions.pool_position(view, share_token, holder, block),
+        )
+
+    async def returned(self, call: Call) -> Usdc | None:
+        """The amount that a market's exit answers; None where it answers none that can be."""
+        micros = await quorum_read(
+            self, "what a call answers", lambda view: positions.answered(view, call)
+        )
+        return None if micros is None or micros > LIMIT_MICROS else Usdc(micros)
 
     async def exit_data(self, target: Target, holder: str, block: BlockStamp) -> str | None:
         """Calldata that redeems a whole ERC-4626 position at a block; None where `target` is no

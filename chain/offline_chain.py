@@ -94,8 +94,12 @@ class OfflineChain:
 
     def action_called(self, vault: str, data: str) -> Action | None:
         """Decode the action from calldata of the vault's execute calls; None for other calldata."""
-        call = abi_codec.execution(data)
+        call = self.execution(data)
         return None if call is None else self.action(vault, *call)
+
+    def execution(self, data: str) -> tuple[str, str, Usdc] | None:
+        """(target, data, approve amount) of the vault's execute calls; None for other calldata."""
+        return abi_codec.execution(data)
 
     def approve_action(
         self, factory: str, mandate: str, action_hash: str, until: int

@@ -26,6 +26,7 @@ from domain.chain_facts import (
 from domain.mandates.actions import Actions
 from domain.mandates.approvals import ApprovalChain
 from domain.mandates.mandate import SignedTerms
+from domain.mandates.market_exits import MarketPosition
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue_port import OrderSigner as OrderSigner
@@ -146,6 +147,9 @@ class Chain(Actions, ApprovalChain, Protocol):
     def signed_transaction(self, raw: str) -> SignedTransaction | None:
         """The call in signed bytes (EIP-1559) with its sender; None for anything else."""
 
+    def execution(self, data: str) -> tuple[str, str, Usdc] | None:
+        """(target, data, approve amount) of the vault's execute calls; None for other calldata."""
+
     def explain_call(self, data: str) -> DecodedCalldata:
         """Decode calldata of known functions; never raises."""
 
@@ -186,6 +190,16 @@ class Chain(Actions, ApprovalChain, Protocol):
 
     async def usdc_balances(self, holders: Sequence[str]) -> Mapping[str, Usdc]:
         """Read USDC balances at the newest block."""
+
+    async def market_position(
+        self, market: str, share_token: str | None, holder: str
+    ) -> MarketPosition:
+        """Read a holder's position in an ERC-4626 market; with `share_token` in an Aave pool."""
+
+    async def returned(self, call: Call) -> Usdc | None:
+        """The amount that a market's exit answers, tried at the newest block; None where it answers
+        none. The market's own word: only its vault measures what came.
+        """
 
     def short_deadline(self) -> AbstractContextManager[None]:
         """Within it the chain is waited for by the setting of reads, then `chain_unavailable`."""

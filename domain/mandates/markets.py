@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
+from domain.mandates.market_exits import MarketPosition, Portion
 from domain.mandates.target_parsing import confusable_key
 from domain.mandates.targets import VENUE, Target
 from domain.money import Usdc
@@ -66,43 +67,82 @@ VALUE_OF: Final = "0xa48028aa"
 MAX_WITHDRAW: Final = "0xce96cb77"
 BALANCE_OF: Final = "0x70a08231"
 
-Word = Literal["amount", "vault", "usdc", "0"]
+Word = Literal["amount", "shares", "vault", "usdc", "0"]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One call by its function and what each argument is: the amount, the mandate's vault, USDC,
-    or 0. `pulls`: the amount is pulled from the vault, and approved for that.
+    """One call by its function and what each argument is: the amount, the shares, the mandate's
+    vault, USDC, or 0. `pulls`: the amount is pulled from the vault, and approved for that.
+    `all_of_it`: the amount that means everything, where the market knows one.
     """
 
     function: str
     words: tuple[Word, ...]
-    pulls: bool
+    pulls: bool = False
+    all_of_it: int | None = None
 
-    def arguments(self, amount: Usdc, vault: str, usdc: str) -> tuple[Usdc | str | int, ...]:
+    def arguments(self, amount: Usdc | int, vault: str, usdc: str) -> tuple[Usdc | str | int, ...]:
         """The arguments, in the order of the function."""
         values: dict[Word, Usdc | str | int] = {
             "amount": amount,
+            "shares": amount,
             "vault": vault,
             "usdc": usdc,
             "0": 0,
         }
         return tuple(values[word] for word in self.words)
 
+    @property
+    def in_shares(self) -> bool:
+        """True where what is taken is named in shares."""
+        return "shares" in self.words
+
+    def quantity(self, portion: Portion, position: MarketPosition) -> int:
+        """The quantity of a portion: never more than is owned, and everything for the whole, so
+        that nothing stays behind.
+        """
+        if portion.is_whole and self.all_of_it is not None:
+            return self.all_of_it
+        return portion.shares(position) if self.in_shares else portion.amount(position)
+
+    def free_quantity(self, position: MarketPosition) -> int | None:
+        """The most that the market lets go now; None where it does not say."""
+        return position.free_shares if self.in_shares else position.free_amount
+
 
 Way = Literal["enter", "exit"]
-_RECIPES: Final[Mapping[tuple[str, Way], Recipe]] = {
-    ("erc4626", "enter"): Recipe("deposit(uint256,address)", ("amount", "vault"), pulls=True),
-    ("erc4626", "exit"): Recipe(
-        "withdraw(uint256,address,address)", ("amount", "vault", "vault"), pulls=False
-    ),
-    ("aave", "enter"): Recipe(
+_ENTRIES: Final[Mapping[str, Recipe]] = {
+    "erc4626": Recipe("deposit(uint256,address)", ("amount", "vault"), pulls=True),
+    "aave": Recipe(
         "supply(address,uint256,address,uint16)", ("usdc", "amount", "vault", "0"), pulls=True
     ),
-    ("aave", "exit"): Recipe(
-        "withdraw(address,uint256,address)", ("usdc", "amount", "vault"), pulls=False
+}
+# Those of a kind are tried in their order: an amount is named as one where the terms allow that, a
+# share of the position as shares.
+EXITS: Final[Mapping[str, tuple[Recipe, ...]]] = {
+    "erc4626": (
+        Recipe("withdraw(uint256,address,address)", ("amount", "vault", "vault")),
+        Recipe("redeem(uint256,address,address)", ("shares", "vault", "vault")),
+    ),
+    "aave": (
+        Recipe(
+            "withdraw(address,uint256,address)",
+            ("usdc", "amount", "vault"),
+            all_of_it=2**256 - 1,
+        ),
     ),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExitRecipe:
+    """The call by which a market is left, by its function and what each argument is: `amount` in
+    USDC, `shares` of the position, the mandate's `vault`, `usdc`, or `0`.
+    """
+
+    function: str
+    args: tuple[Word, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +196,12 @@ class MarketTold:
     chain_id: int | None
     kind: str
     target: MarketPlace
+    exit: ExitRecipe | None = field(
+        metadata=described(
+            "the call by which it is left by its name; null where the markets file has none, and "
+            "then only calldata that the agent makes leaves it"
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +236,28 @@ class Market:
     """
     share_token: str | None = None
     """The token of an Aave pool whose balance is what was supplied."""
+    exit: ExitRecipe | Literal["none"] | None = None
+    """The call by which positions are left by the market's name, a table of `function` and `args`
+    in place of the kind's own; one of the kind's exits, with `amount`, `shares`, `vault`, `usdc` or
+    `0` for each argument. `"none"`: it is not left by name, and its owner reads so before signing.
+    """
 
-    def recipe(self, way: Way) -> Recipe:
-        """The call by which it is entered or left. Errors: `no_recipe`."""
-        recipe = _RECIPES.get((self.kind, way))
+    def entry(self) -> Recipe:
+        """The call by which it is entered. Errors: `no_recipe`."""
+        recipe = _ENTRIES.get(self.kind)
         if recipe is None or self.address is None:
-            raise Refused(refusal("no_recipe", market=self.id, way=way))
+            raise Refused(refusal("no_recipe", market=self.id, way="enter"))
         return recipe
+
+    def exits(self) -> tuple[Recipe, ...]:
+        """The calls by which it is left by its name; none where it cannot be."""
+        known = EXITS.get(self.kind, ())
+        if self.exit == "none" or self.address is None:
+            return ()
+        if self.exit is None:
+            return known
+        function, words = self.exit.function, self.exit.args
+        return tuple(replace(r, words=words) for r in known if r.function == function)
 
     def targets(self) -> tuple[Target, ...]:
         """The entries this market stands for."""
@@ -240,7 +301,8 @@ class Market:
             rows, how = (AAVE, AAVE_ENCODING) if self.kind == "aave" else (ERC4626, ENCODING)
             calls = (MarketCall(s, signature, how, a, r) for s, _, signature, a, r in rows)
             at = ContractAt(address=self.address, calls=tuple(calls))
-        return copy_fields(MarketTold, self, target=at)
+        shown = [ExitRecipe(function=r.function, args=r.words) for r in self.exits()]
+        return copy_fields(MarketTold, self, target=at, exit=shown[-1] if shown else None)
 
 
 KEYS: Final = tuple(f.name for f in fields(Market) if f.name != "enforced_by")
@@ -260,25 +322,55 @@ def from_config(rows: Iterable[JsonObject]) -> tuple[Market, ...]:
         if lacks := [key for key in needs if not row.get(key)]:
             raise ValueError(f"{name}: it needs {' and '.join(lacks)}")
         for key, value in row.items():
+            if key == "exit":
+                continue
             shape = list if key in _LISTS else int if key == "chain_id" else str
             items = value if isinstance(value, list) else ()
             if type(value) is not shape or not all(isinstance(item, str) for item in items):
                 raise ValueError(f"{name}: {key} does not have its form")
         lists = {key: tuple(row.get(key, ())) for key in _LISTS}
-        values = {"chain_id": None, **row, **lists}
+        values = {
+            "chain_id": None,
+            **row,
+            **lists,
+            "exit": _exit_of(row.get("exit"), row["kind"], name),
+        }
         markets.append(Market(enforced_by=kind.enforced_by, **values))
     if len({m.id for m in markets}) != len(markets):
         raise ValueError("a market id occurs twice")
     return tuple(markets)
 
 
-def market_of(market_id: str, markets: Sequence[Market], chain_id: int) -> Market:
-    """The market of that id on a chain. Errors: `invalid_request`."""
+def _exit_of(raw: object, kind: str, name: str) -> ExitRecipe | Literal["none"] | None:
+    """The exit that a row names; one of its kind's, with an argument word for each argument."""
+    if raw is None:
+        return None
+    known = EXITS.get(kind, ())
+    if raw == "none" and known:
+        return "none"
+    form = f'{name}: exit is "none", or function and args of an exit of its kind'
+    if not isinstance(raw, Mapping) or set(raw) != {"function", "args"}:
+        raise ValueError(form)
+    function, words = raw["function"], raw["args"]
+    recipe = next((r for r in known if r.function == function), None)
+    if recipe is None or not isinstance(words, list | tuple):
+        raise ValueError(form)
+    if len(words) != len(recipe.words) or any(word not in get_args(Word) for word in words):
+        raise ValueError(form)
+    if sum(word in ("amount", "shares") for word in words) != 1:
+        raise ValueError(f"{name}: exit takes amount or shares once")
+    return ExitRecipe(function=recipe.function, args=tuple(words))
+
+
+def market_of(
+    market_id: str, markets: Sequence[Market], chain_id: int, *, field: str = "action.market"
+) -> Market:
+    """The market of that id on a chain. Errors: `invalid_request` of that field."""
     market = next((m for m in markets if m.id == market_id), None)
     if market is None:
-        raise invalid("action.market", "there is no such market")
+        raise invalid(field, "there is no such market")
     if market.chain_id not in (None, chain_id):
-        raise invalid("action.market", f"it is on chain {market.chain_id}")
+        raise invalid(field, f"it is on chain {market.chain_id}")
     return market
 
 

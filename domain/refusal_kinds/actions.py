@@ -61,6 +61,9 @@ KINDS: Final = (
         ),
         _MARKETS,
     ).says("The market {market} has no recipe to {way} it by name."),
+    kind("no_position", 409, "agent", READ_MANDATE, retry_safe=True).says(
+        "The vault holds nothing in market {market}."
+    ),
     kind(
         "gas_needed",
         409,

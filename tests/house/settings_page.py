@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from domain.mandates.markets import KEYS, KINDS, STATUSES, Market
+from domain.mandates.markets import EXITS, KEYS, KINDS, STATUSES, Market, Word
 from server.chain_settings import CREDENTIAL_MARK, ChainSettings
 from server.settings import Settings
 
@@ -54,6 +54,18 @@ that cannot be read, a key that no market has, or a key that is missing stops th
 | key | needed | what it is |
 |---|---|---|
 {keys}
+
+**Entering and leaving by name.** `mandate_act` makes the calldata of both; `mandate_unwind_call`, `mandate_execute_call` and the screens that of an exit, out of the position that the vault has on chain. An owner who leaves is never asked for
+calldata, so that a market without an exit says before the signature that only its agent can leave it. Which exit is taken, and how much of the position it names:
+
+| kind | an amount | a share of the position (`share_bps`) |
+|---|---|---|
+| `erc4626` | `withdraw(amount, vault, vault)` | `redeem(shares, vault, vault)`: that share of `balanceOf(vault)`, rounded down; all of it at 10000, so that no dust stays |
+| `aave` | `withdraw(usdc, amount, vault)` | the same with that share of the token's balance, rounded down; at 10000 with 2^256-1, which a pool takes for everything |
+
+- Where the terms allow one of the two exits of ERC-4626 alone, that one is taken, by `convertToAssets` of the shares. `exit` names one for good: `exit = {{ function = "redeem(uint256,address,address)", args = ["shares", "vault", "vault"] }}`.
+- Where the chain refuses the whole of a share, as much is tried as the market frees (`maxRedeem`, `maxWithdraw`; of a pool its token's USDC): the answer says `held_back`. An amount comes out exactly or not at all.
+- `exit = "none"` belongs to a market that one call does not leave: one with a queue, or with a lock that is set per position.
 
 ```toml
 {example}```
@@ -132,6 +144,7 @@ def markets_schema() -> str:
         "chain_id": {"type": "integer", "minimum": 1},
         "symbols": texts,
         "hosts": texts,
+        "exit": _exit_schema(),
     } | dict.fromkeys(("address", "share_value", "share_token"), address)
     said = {name: meaning for name, _, meaning in meanings(Market)}
     properties = {k: forms.get(k, {"type": "string"}) | {"description": said[k]} for k in KEYS}
@@ -162,6 +175,22 @@ def markets_schema() -> str:
             "additionalProperties": False,
         }
     )
+
+
+def _exit_schema() -> dict[str, Any]:
+    """`none`, or an exit of a kind with a word for each argument."""
+    functions = sorted({r.function for recipes in EXITS.values() for r in recipes})
+    words = {"enum": list(get_args(Word))}
+    recipe = {
+        "type": "object",
+        "required": ["function", "args"],
+        "properties": {
+            "function": {"enum": functions},
+            "args": {"type": "array", "items": words, "minItems": 3, "maxItems": 3},
+        },
+        "additionalProperties": False,
+    }
+    return {"oneOf": [{"const": "none"}, recipe]}
 
 
 _TABLE: Final = (

@@ -81,6 +81,8 @@ EnforcedContract: selector probe market
 EnforcedVenue: market
 ExecuteOut: from to data value
 ExecutedCall: target selector market agent
+ExitOut: market
+ExitRecipe: function
 ExplainedCall: selector function args
 FeeShare: pct kind
 FeeValue: kind
@@ -171,6 +173,7 @@ TypedDataOut: domain types primaryType message
 TypedDomain: verifyingContract
 TypedField: type
 UnderstoodOut: value
+UnwindOut: message
 UnwoundCall: target selector market by
 UsedOnce: day
 VaultCallOut: message

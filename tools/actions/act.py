@@ -127,7 +127,6 @@ EXECUTE: Final = NextStep(
 )
 OWN_REFUSALS: Final = (
     *EXECUTE_REFUSALS,
-    "no_recipe",
     "gas_needed",
     "tx_pending",
     "idempotency_key_reused",

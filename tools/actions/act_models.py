@@ -26,6 +26,9 @@ class ActionIn(RequestModel):
     amount_usdc: Usdc | None = Field(
         default=None, description="enter, exit: USDC that goes in or comes out, a decimal string"
     )
+    share_bps: Literal[10_000] | None = Field(
+        default=None, description="exit, in place of amount_usdc: 10000 takes all of it"
+    )
     target: Address | None = Field(default=None, description="call: the contract")
     data: HexData | None = Field(default=None, description="call: its calldata, 0x hex")
     approve_amount: Usdc | None = Field(

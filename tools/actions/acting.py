@@ -35,6 +35,7 @@ from tools.actions.execute_call import (
 )
 from tools.actions.sending import Followed, Follower, Sign, behind, in_ms, refuse_taken_approval
 from tools.context.access import agent_mandate, check_forfeit, load_mandate, visible_mandate
+from tools.context.market_calls import ContractCall
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -108,16 +109,16 @@ class Acting:
         )
 
     def _again(self, uow: UnitOfWork, mandate: Mandate, stored: SentCall) -> AgentCall:
-        """The call that was stored, out of the same request."""
+        """The call that was stored, out of its own bytes."""
         chain = self.deps.chains.get(stored.chain_id)
         signed = chain.signed_transaction(stored.newest.raw)
         if signed is not None and self._forfeits:
             return self._stop_call(mandate, signed.transaction)
-        request = self._execute_request(mandate)
         reservation = uow.reservations.of_action(mandate.public_id, stored.action_hash)
-        if signed is None or reservation is None:
+        call = None if signed is None else chain.execution(signed.transaction.data)
+        if signed is None or call is None or reservation is None:
             raise Refused(refusal("conflict", why="The call cannot be made again."))
-        return self._agent_call(uow, mandate, request, reservation.approval_id, signed.transaction)
+        return self._agent_call(uow, mandate, call, reservation.approval_id, signed.transaction)
 
     # -- a call that was not
 
@@ -164,25 +165,25 @@ class Acting:
             if action.target is None or action.data is None:
                 missing = "target" if action.target is None else "data"
                 raise invalid(f"action.{missing}", "a call has a target and data")
-            amount = ZERO if action.approve_amount is None else action.approve_amount
-            return _call_in(mandate, action.target, action.data, amount, why)
-        _only(action, "market", "amount_usdc")
-        if action.market is None or action.amount_usdc is None:
+            pulled = ZERO if action.approve_amount is None else action.approve_amount
+            return _call_in(mandate, action.target, action.data, pulled, why)
+        amount, is_exit = action.amount_usdc, action.kind == "exit"
+        _only(action, "market", "amount_usdc", *(("share_bps",) if is_exit else ()))
+        if action.market is None or (amount is None) == (action.share_bps is None):
             missing = "market" if action.market is None else "amount_usdc"
             raise invalid(f"action.{missing}", f"to {action.kind} takes a market and an amount")
-        if action.amount_usdc <= ZERO:
+        if amount is not None and amount <= ZERO:
             raise invalid("action.amount_usdc", "more than 0")
         markets = from_config(self.deps.config.markets)
         market = market_of(action.market, markets, mandate.chain_id)
-        recipe, chain = (
-            market.recipe("enter" if action.kind == "enter" else "exit"),
-            self.deps.chains.get(mandate.chain_id),
-        )
+        if amount is None or is_exit:
+            named = ExecuteCallIn(public_id=mandate.public_id, market=market.id, why=why)
+            portion = {"amount_usdc": amount, "share_bps": action.share_bps}
+            return named.model_copy(update=portion)
+        recipe, chain = market.entry(), self.deps.chains.get(mandate.chain_id)
         # Before there is a vault every check fails that needs one, whatever the calldata names.
         vault, usdc = mandate.vault_address or market.address or "", chain.usdc or ""
-        arguments = recipe.arguments(action.amount_usdc, vault, usdc)
-        data = chain.function_call(recipe.function, arguments)
-        amount = action.amount_usdc if recipe.pulls else ZERO
+        data = chain.function_call(recipe.function, recipe.arguments(amount, vault, usdc))
         return _call_in(mandate, market.address or "", data, amount, why)
 
     async def _gathered(
@@ -207,11 +208,12 @@ class Acting:
     async def _gathered_stop(self, mandate: Mandate, chain: Chain | None) -> ExecuteFacts:
         """The vault now, and what its stop() would do."""
         vault = await vault_if_readable(chain, mandate)
+        stop = ContractCall(target=mandate.vault_address or "", data="0x")
         if chain is None or vault is None or not vault.exists:
-            return ExecuteFacts(vault=vault)
+            return ExecuteFacts(vault=vault, call=stop)
         call = chain.vault_call(vault.address, "stop")
         tried = await simulation_if_readable(chain, replace(call, sender=mandate.agent_address))
-        return ExecuteFacts(vault=vault, simulation=tried)
+        return ExecuteFacts(vault=vault, simulation=tried, call=stop)
 
     def _checked(
         self, uow: UnitOfWork, now: datetime, request: ExecuteCallIn | None, facts: _Facts
@@ -223,13 +225,15 @@ class Acting:
             uow, self.deps, self.caller, now, request=request, facts=facts.execute
         )
         mandate = visible_mandate(uow, self.caller, request.public_id)
-        refuse_taken_approval(uow, ctx, mandate, request)
+        made = facts.execute.call
+        action = made.target, made.data, request.approve_amount
+        refuse_taken_approval(uow, ctx, mandate, *action)
         reply = execute_call(uow, ctx)
         if isinstance(reply, HandlerResult):
             return self._held(reply.body)
         call = Call(mandate.chain_id, reply.to or "", reply.data or "")
         transaction = _transaction(mandate, facts, call, reply.gas)
-        return self._agent_call(uow, mandate, request, reply.approval_id, transaction)
+        return self._agent_call(uow, mandate, action, reply.approval_id, transaction)
 
     def _checked_stop(self, uow: UnitOfWork, facts: _Facts) -> AgentCall:
         """The vault's stop(), checked as `mandate_forfeit` checks it."""
@@ -250,18 +254,21 @@ class Acting:
         self,
         uow: UnitOfWork,
         mandate: Mandate,
-        request: ExecuteCallIn,
+        action: tuple[str, str, Usdc],
         approval_id: str | None,
         transaction: Transaction,
     ) -> AgentCall:
-        """The call with the owner's signature where the vault asks for one."""
+        """The call, (target, data, amount), with the owner's signature where the vault asks for
+        one.
+        """
+        target, data, amount = action
         item = None if approval_id is None else uow.approvals.get(mandate.public_id, approval_id)
         signature = None if item is None else item.signature
         return AgentCall(
             vault=mandate.vault_address or "",
-            target=self.deps.chains.address(request.target),
-            data=request.data,
-            amount=request.approve_amount,
+            target=self.deps.chains.address(target),
+            data=data,
+            amount=amount,
             transaction=transaction,
             until=item.until if item is not None and signature is not None else None,
             approval=signature,

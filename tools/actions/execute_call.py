@@ -13,7 +13,7 @@ from domain.mandates.actions import Action
 from domain.mandates.approvals import OPEN, Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc
-from domain.refusals import Refused, refusal
+from domain.refusals import Refused, invalid, refusal
 from domain.rules.action_checks import (
     ACTION_CODES,
     CheckResult,
@@ -40,6 +40,15 @@ from tools.actions.vault_action import (
 )
 from tools.context.access import agent_mandate, load_mandate, mandate_read_set, wrong_status
 from tools.context.approval_keeping import approval_keeping_if_readable, with_approval_keeping
+from tools.context.market_calls import (
+    BY_NAME_REFUSALS,
+    CallIn,
+    ContractCall,
+    ExitOut,
+    first_that_passes,
+    requested_calls,
+    with_answer,
+)
 from tools.context.notice_outbox import enqueue_approval_notice
 from tools.context.snapshot_loader import (
     GatheredFacts,
@@ -48,7 +57,7 @@ from tools.context.snapshot_loader import (
     require_chain,
     vault_if_readable,
 )
-from tools.model.fields import Address, HexData, Lines, OneMandate
+from tools.model.fields import Lines
 from tools.model.operation import (
     HEAVY,
     Caller,
@@ -65,11 +74,9 @@ GAS_MARGIN_PERCENT: Final = 30
 EXECUTE_GAS: Final = 700_000
 
 
-class ExecuteCallIn(OneMandate):
+class ExecuteCallIn(CallIn):
     """The action an agent wants to take through the vault."""
 
-    target: Address
-    data: HexData
     approve_amount: Usdc = Field(
         default=ZERO,
         description="USDC the target may pull in this call, as a decimal string. Needed for every "
@@ -108,6 +115,7 @@ class ExecuteOut(ResponseModel):
         default=None, description="a gas limit to send it with; null where it is not known"
     )
     approval_id: str | None = None
+    exit: ExitOut | None = Field(default=None, description="of a market that is left by its name")
     action_hash: str | None = Field(
         default=None,
         description="names this very call to mandate_reconcile: keccak256(abi.encode(vault, "
@@ -129,12 +137,13 @@ class ExecuteOut(ResponseModel):
     remaining: RemainingNow | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteFacts(GatheredFacts):
-    """The vault now and what the call would do; whether the vault keeps approvals, and the item
+    """The vault now, the call and what it would do; whether the vault keeps approvals, and the item
     whose signature the tried call carries.
     """
 
+    call: ContractCall
     vault_keeps_approvals: bool | None = None
     tried: str | None = None
 
@@ -147,48 +156,61 @@ async def gather_execute(deps: Deps, caller: Caller, request: ExecuteCallIn) -> 
     amount = request.approve_amount
     if amount < ZERO:
         raise Refused(refusal("invalid_number", value=str(amount), why="it is negative"))
-    target = deps.chains.address(request.target)
     mandate = await load_mandate(deps, caller, request.public_id)
+    calls = await requested_calls(deps, mandate, request)
+    if calls[0].exit is not None and amount != ZERO:
+        raise invalid("approve_amount", "an exit pulls nothing")
     chain = chain_or_none(deps, mandate)
     vault, item = await vault_if_readable(chain, mandate), None
     keeps = await approval_keeping_if_readable(deps, mandate)
     if chain is None or vault is None or not vault.exists or not mandate.agent_address:
-        return ExecuteFacts(vault=vault, vault_keeps_approvals=keeps)
-    action = chain.action(vault.address, target, request.data, amount)
+        return ExecuteFacts(vault=vault, vault_keeps_approvals=keeps, call=calls[0])
     if keeps:
+        action = chain.action(vault.address, calls[0].target, calls[0].data, amount)
         approval_id, now = request.approval_id, deps.clock.now()
         item = await deps.store.read(
             lambda uow: signed_item(uow, mandate.public_id, action, approval_id, now)
         )
+
+    async def simulate(call: ContractCall) -> Simulation | None:
+        action = chain.action(vault.address, call.target, call.data, amount)
+        return await simulate_action(chain, mandate, action, call.data, item)
+
+    call, tried = await first_that_passes(calls, simulate)
+    if tried is not None and tried.ok:
+        call = await with_answer(chain, mandate, call)
     return ExecuteFacts(
         vault=vault,
-        simulation=await simulate_action(chain, mandate, action, request.data, item),
+        simulation=tried,
         vault_keeps_approvals=keeps,
+        call=call,
         tried=item.approval_id if item else None,
     )
 
 
 def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerResult[ExecuteOut]:
     """Calldata of `execute`, after the vault's own checks and the owner's approval (contract 6)."""
-    request = ctx.request
+    request, requested = ctx.request, ctx.facts.call
     # The row is locked so that parallel calls see each other's reservations and pending items.
     mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
     mandate = with_approval_keeping(uow, mandate, ctx.facts.vault_keeps_approvals)
     chain = require_chain(ctx, mandate)
-    target = ctx.chains.address(request.target)
+    target, data = requested.target, requested.data
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     vault, amount = mandate.vault_address, request.approve_amount
-    action = None if vault is None else chain.action(vault, target, request.data, amount)
+    action = None if vault is None else chain.action(vault, target, data, amount)
     key = None if action is None else action.action_hash
-    judgement = judged(snapshot, target, request.data, amount, key)
+    judgement = judged(snapshot, target, data, amount, key)
     decoded = judgement.decoded(chain, mandate)
     asking = asks_owner(snapshot, amount)
+    exit = None if requested.exit is None else requested.exit.shown(snapshot)
     if request.dry_run:
         return ExecuteOut(
             dry_run=True,
             action_hash=key,
             decoded=decoded,
             checks=judgement.shown_checks(),
+            exit=exit,
             simulation=simulated(ctx.facts.simulation),
             needs_approval=asking,
             remaining=remaining(snapshot),
@@ -209,7 +231,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
     _refuse_revert(ctx, judgement.checks, asking=False)
     approval_id = approved.approval_id if approved else None
     until = _reserve(uow, ctx, action, mandate.agent_address, approval_id)
-    call = vault_call(chain, vault, action, request.data, approved)
+    call = vault_call(chain, vault, action, data, approved)
     return ExecuteOut(
         chain_id=call.chain_id,
         sender=mandate.agent_address,
@@ -218,6 +240,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
         value=call.value,
         decoded=decoded,
         checks=judgement.shown_checks(),
+        exit=exit,
         simulation=simulated(ctx.facts.simulation),
         gas=gas_limit(ctx.facts.simulation),
         approval_id=approval_id,
@@ -268,7 +291,11 @@ def _refuse_revert(ctx: ExecuteContext, checks: list[CheckResult], *, asking: bo
         return
     if asking and simulation.revert is not None and simulation.revert.name == ASKS_THE_OWNER:
         return
-    amount, pulls, revert = ctx.request.approve_amount, pulled(ctx.request.data), simulation.revert
+    amount, pulls, revert = (
+        ctx.request.approve_amount,
+        pulled(ctx.facts.call.data),
+        simulation.revert,
+    )
     stale = refuses(ctx.facts.vault, revert) if amount == ZERO else None
     raise Refused(reverts(revert, checks, pulls=pulls, approved=amount, stale=stale))
 
@@ -340,7 +367,7 @@ def _request_approval(
         public_id=mandate.public_id,
         status="pending",
         target={"market": decoded.market, "address": decoded.target, "selector": decoded.selector},
-        data=ctx.request.data,
+        data=ctx.facts.call.data,
         action_hash=action.action_hash,
         approve_amount_usdc=action.amount,
         why=ctx.request.why,
@@ -366,6 +393,7 @@ EXECUTE_REFUSALS: Final = (
     "rate_limited",
     "wrong_status",
     "not_configured",
+    *BY_NAME_REFUSALS,
 )
 
 

@@ -22,7 +22,6 @@ from domain.ports import Chain
 from domain.refusals import Refused, refusal
 from storage.unit_of_work import UnitOfWork
 from tools.actions.event_reports import ACTS, EventIn, report_event
-from tools.actions.execute_call import ExecuteCallIn
 from tools.actions.refusal_reports import RefusedIn, proves, report_refusal
 from tools.context.access import agent_mandate
 from tools.context.snapshot_loader import GatheredFacts
@@ -241,16 +240,15 @@ class Follower:
 
 
 def refuse_taken_approval(
-    uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, request: ExecuteCallIn
+    uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, target: str, data: str, amount: Usdc
 ) -> None:
     """Refuse an action whose approval a call that was signed here has taken: it is good for one,
     and stays open until the chain reader has seen that one. Errors: `conflict`.
     """
     if mandate.vault_address is None:
         return
-    chain, target = ctx.chains.get(mandate.chain_id), ctx.chains.address(request.target)
-    amount, agent_id = request.approve_amount, mandate.agent_id or ""
-    key = chain.action_hash(mandate.vault_address, target, request.data, amount)
+    chain, agent_id = ctx.chains.get(mandate.chain_id), mandate.agent_id or ""
+    key = chain.action_hash(mandate.vault_address, ctx.chains.address(target), data, amount)
     for item in uow.approvals.of_action(mandate.public_id, key):
         if item.status_at(ctx.now) != "approved" or item.decided_at is None:
             continue

@@ -4,7 +4,7 @@ withdrawing; and the ordered steps out of everything.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
@@ -40,6 +40,15 @@ from tools.context.access import (
 )
 from tools.context.approval_keeping import close_pending
 from tools.context.ledger_rows import append_row
+from tools.context.market_calls import (
+    BY_NAME_REFUSALS,
+    CallIn,
+    ContractCall,
+    ExitOut,
+    first_that_passes,
+    requested_calls,
+    with_answer,
+)
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -57,7 +66,7 @@ from tools.mandates.vault.simulated_calls import (
     owner_call_factory,
     require_vault,
 )
-from tools.model.fields import Address, HexData, OneMandate
+from tools.model.fields import OneMandate
 from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.serialization import wire
 from tools.model.shared_models import ExplainedCall, Simulated
@@ -114,11 +123,20 @@ class StopOut(ResponseModel):
     message: str
 
 
-class Unwind(OneMandate):
-    """A call on a closed mandate."""
+class UnwindOut(VaultCallOut):
+    """The call that closes a position."""
 
-    target: Address
-    data: HexData
+    exit: ExitOut | None = Field(default=None, description="of a market that is left by its name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnwindFacts(GatheredFacts):
+    """The vault now, and the call with what it would do; `judged` is the same as one whose exits
+    the vault holds to a fair value would be answered.
+    """
+
+    unwind: ContractCall
+    judged: Simulation | None = None
 
 
 StepName = Literal["stop", "unwind", "settle", "withdraw"]
@@ -276,28 +294,39 @@ def forfeit(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
     return answer.model_copy(update={"chain_live": True})
 
 
-async def gather_unwind(deps: Deps, caller: Caller, request: Unwind) -> GatheredFacts:
+async def gather_unwind(deps: Deps, caller: Caller, request: CallIn) -> UnwindFacts:
     """Read the vault and simulate the call as the caller would send it."""
-    target = deps.chains.address(request.target)
     mandate = await load_mandate(deps, caller, request.public_id)
+    calls = await requested_calls(deps, mandate, request)
     chain = chain_or_none(deps, mandate)
     vault = await vault_if_readable(chain, mandate)
-    sender, tried = _unwinder(mandate, caller), None
-    if chain is not None and vault is not None and vault.exists and sender is not None:
-        call = chain.vault_call(vault.address, "unwind", target, request.data)
-        tried = await simulation_if_readable(chain, replace(call, sender=sender))
-    return GatheredFacts(vault=vault, simulation=tried)
+    sender = _unwinder(mandate, caller)
+    if chain is None or vault is None or not vault.exists or sender is None:
+        return UnwindFacts(vault=vault, unwind=calls[0])
+
+    async def simulate(call: ContractCall, by: str = sender) -> Simulation | None:
+        made = chain.vault_call(vault.address, "unwind", call.target, call.data)
+        return await simulation_if_readable(chain, replace(made, sender=by))
+
+    unwind, tried = await first_that_passes(calls, simulate)
+    judged = None
+    if unwind.exit is not None and tried is not None and tried.ok:
+        unwind = await with_answer(chain, mandate, unwind)
+        judge = deps.keeper.address if deps.keeper is not None else mandate.agent_address
+        if caller.role == "owner" and judge is not None:
+            judged = await simulate(unwind, judge)
+    return UnwindFacts(vault=vault, simulation=tried, unwind=unwind, judged=judged)
 
 
 def _unwinder(mandate: Mandate, caller: Caller) -> str | None:
     return mandate.owner_address if caller.role == "owner" else mandate.agent_address
 
 
-def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, GatheredFacts]) -> VaultCallOut:
+def unwind_call(uow: UnitOfWork, ctx: RequestContext[CallIn, UnwindFacts]) -> UnwindOut:
     """Calldata of `unwind(target, data)` on a closed mandate; the caller signs."""
-    mandate, data = visible_mandate(uow, ctx.caller, ctx.request.public_id), ctx.request.data
+    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
+    target, data = ctx.facts.unwind.target, ctx.facts.unwind.data
     vault = require_vault(mandate, "unwinding")
-    target = ctx.chains.address(ctx.request.target)
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     if not closed(snapshot):
         raise wrong_status(mandate, "unwinding before its vault is closed")
@@ -317,7 +346,27 @@ def unwind_call(uow: UnitOfWork, ctx: RequestContext[Unwind, GatheredFacts]) -> 
     chain = require_chain(ctx, mandate)
     call = chain.vault_call(vault, "unwind", target, data)
     parts = call_parts(chain, replace(call, sender=_unwinder(mandate, ctx.caller)), tried)
-    return VaultCallOut(**parts, message="Closes a position; no USDC may leave the vault in it.")
+    message = "Closes a position; no USDC may leave the vault in it."
+    return UnwindOut(**parts, message=message, exit=_exit_shown(ctx, snapshot))
+
+
+def _exit_shown(
+    ctx: RequestContext[CallIn, UnwindFacts], snapshot: MandateSnapshot
+) -> ExitOut | None:
+    """The exit by name; where the vault judges exits, what it measured of this one. An agent's is
+    judged in the trial itself.
+    """
+    exit, judged = ctx.facts.unwind.exit, ctx.facts.judged
+    if exit is None:
+        return None
+    if ctx.caller.role != "owner":
+        return exit.shown(snapshot, fair=True if ctx.facts.simulation is not None else None)
+    if judged is None or (judged.revert is not None and judged.revert.name != "UnfairExit"):
+        return exit.shown(snapshot)
+    if judged.revert is None:
+        return exit.shown(snapshot, fair=True if judged.ok else None)
+    measured = Usdc(int(judged.revert.args["returned"]))
+    return exit.shown(snapshot, measured=measured, fair=False)
 
 
 _OTHER_ARGUMENT: Final = NextStep(
@@ -405,8 +454,8 @@ OPERATIONS: Final = (
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/unwind-call"),
         long=True,
-        request_model=Unwind,
-        response_model=VaultCallOut,
+        request_model=CallIn,
+        response_model=UnwindOut,
         handler=unwind_call,
         gather=gather_unwind,
         on_mcp=True,
@@ -420,6 +469,8 @@ OPERATIONS: Final = (
             "mandate_stopped",
             "mandate_paused",
             "would_revert",
+            "chain_unavailable",
+            *BY_NAME_REFUSALS,
         ),
     ),
     Operation(
