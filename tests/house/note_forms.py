@@ -16,6 +16,7 @@ _TITLES: Final = {
     "on_floor": "At the stop line",
     "payout_rule": "The agent's fee",
     "horizon_days": "Days",
+    "allowed_targets": "Markets",
 }
 _HEAD: Final = """# The forms of a purpose note
 
@@ -29,6 +30,9 @@ note win over it. Made from `domain/mandates/notes/forms.py` (`python -m tests.h
 - Amounts: `500`, `1,000`, `2.5k`, `$500`, `500 USDC` (usdc, usd, dollars, bucks), `five hundred`. Shares: `10%`, `10 per cent`. Nothing else is a figure: no `1.000`, `1 000`,
   `1,00,000`, `5-10`, `~500`, `€500`, `-500`, no digits of other scripts.
 - A share of the budget needs a budget. An amount for the budget or a limit that is said twice, any term that is said with two values, and limits that are out of order are `unclear`.
+- Markets are named by their name or id in `GET /wallet/markets`, without what stands in brackets or is no name ("Aave" for "Aave v3"), products of a venue by symbol ("BTC and ETH perps"), kinds by "lending", "yield", "savings" and "perps". One
+  market that can be chosen on the network is selected; several of one name or kind are `unclear`, and so is a market that is only planned or on another network. With "only", paid reads are not allowed beside it. A purpose for which no market is listed
+  selects none, and the reason of the default targets says so.
 - A form that is marked ambiguous states nothing: `could_be` says what it may mean.
 - A term that something unclear may be about is `null` in the draft and takes no preset.
 """

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS
+from domain.mandates.markets import Market
 from domain.mandates.notes import forms as f
+from domain.mandates.notes.market_names import market_names
 from domain.mandates.notes.reader import NoteItem, Reading, Unread, read
 from domain.mandates.notes.tokens import SHARE, words
 from domain.mandates.notes.words import EVERY
@@ -95,19 +97,21 @@ class Draft:
 def parse_note(
     note: str,
     *,
-    market_names: Collection[str] = (),
+    markets: tuple[Market, ...] = (),
+    chain_id: int | None = None,
     typed: Mapping[str, object] = MappingProxyType({}),
 ) -> Draft:
     """Read a purpose note beside typed terms, which win; total and deterministic.
 
-    Shapes: `typed` are fields of a create body by name; amounts as `Usdc`.
+    Shapes: `typed` are fields of a create body by name; amounts as `Usdc`. `markets` are the list,
+    of which those of the network `chain_id` can be chosen.
     Units: amounts in the result are 6-decimal strings.
     Source: spec 4.1 (deterministic parser), contract 3 (purpose notes, Standard preset).
     """
     if len(note) > NOTE_MAX:
         reading = Reading(unread=[Unread(note[:NOTE_MAX], 0, EVERY, ())])
     else:
-        reading = read(note, market_names)
+        reading = read(note, market_names(markets, chain_id))
     fixed = frozenset({*typed, f.TARGETS} if MARKETS in typed else typed)
     return _DraftBuilder(reading, typed, fixed).draft()
 
@@ -147,6 +151,7 @@ class _DraftBuilder:
                 return self.build_result()
 
     def doubt(self, term: str, reason: str) -> None:
+        term = f.TARGETS if term == MARKETS else term
         if term not in self.fixed:
             self.doubts.setdefault(term, reason)
 
@@ -196,7 +201,9 @@ class _DraftBuilder:
     def build_result(self) -> Draft:
         stated = [c for c in self.claims if c.term not in self.doubts]
         understood = [Understood(t, _plain(v), None) for t, v in self.typed.items() if t in _KNOWN]
-        understood += [Understood(c.term, c.value, c.item.text) for c in stated]
+        understood += [
+            Understood(o.term, o.value, c.item.text) for c in stated for o in _options(c)
+        ]
         terms = {u.term: u.value for u in understood}
         open_terms = self.left_open(terms)
         assumed = self.assumed(terms, open_terms)
@@ -227,7 +234,7 @@ class _DraftBuilder:
                 doubtful.setdefault(claim.item.start, []).append(claim)
         for start, claims in doubtful.items():
             reason = next((c.reason for c in claims if c.reason), self.doubts[claims[0].term])
-            could = [x for c in claims for x in c.could_be or (CouldBe(c.term, c.value),)]
+            could = [x for c in claims for x in c.could_be or _options(c)]
             if any(c.term == f.BUDGET for c in claims):
                 caps = (open_terms & {f.TX, f.DAY}) - {c.term for c in self.claims}
                 could += [CouldBe(t, None) for t in _ORDER if t in caps]
@@ -237,7 +244,7 @@ class _DraftBuilder:
     def could(self, unread: Unread, open_terms: frozenset[str]) -> tuple[CouldBe, ...]:
         """The readings of a sentence's items alone, and the other terms it may be about."""
         claims = [c for item in unread.items for c in _claims(item, None) if not c.reason]
-        options = [CouldBe(c.term, c.value) for c in claims if c.term not in self.fixed]
+        options = [o for c in claims if c.term not in self.fixed for o in _options(c)]
         terms = unread.terms | (open_terms & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())
         remaining = terms - {c.term for c in options} - self.fixed
         options += [CouldBe(t, None) for t in _ORDER if t in remaining]
@@ -251,8 +258,10 @@ class _DraftBuilder:
             for name in _ORDER
             if name in values and name not in terms and name not in open_terms
         ]
-        if f.TARGETS not in self.fixed | open_terms:
-            reason = f"{SILENT}; the default targets"
+        if f.TARGETS not in self.fixed | open_terms and MARKETS not in terms:
+            spoken = {w for item in self.reading.items for w in item.text.lower().split()}
+            reason = SILENT if _PURPOSES.isdisjoint(spoken) else _NO_MARKET
+            reason += "; the default targets"
             out.append(Assumed(f.TARGETS, list(DEFAULT_MARKETS), reason))
         return out
 
@@ -260,6 +269,8 @@ class _DraftBuilder:
 _BOUNDS: Final = ("a bound on nothing named", "a bound on all that is used")
 _LIMITS: Final = words("max maximum at no not never up capped limited under")
 _KNOWN: Final = frozenset({*_ORDER, MARKETS})
+_PURPOSES: Final = words("lending yield saving savings trading investing")
+_NO_MARKET: Final = "the purpose that the note names selects no market of the list"
 _INSIDE: Final = "; the Standard preset, kept inside the other caps"
 _WHY: Final[Mapping[str, str]] = MappingProxyType(
     {f.TX: _INSIDE, f.DAY: _INSIDE, f.ASK: "; the agent acts on its own"}
@@ -284,8 +295,25 @@ def _short(text: str, limit: int = 80) -> str:
 
 def _claims(item: NoteItem, budget: Usdc | None) -> list[_TermClaim]:
     """The term claims of an item."""
-    main = _claim(item, budget)
-    return [main, *(_TermClaim(item, term, value) for term, value in item.form.also)]
+    claims = [] if item.form.term == f.TARGETS else [_claim(item, budget)]
+    claims += [_TermClaim(item, term, value) for term, value in item.form.also]
+    if (named := item.markets) is not None:
+        options = tuple(CouldBe(MARKETS, [*ids]) for ids in named.could)
+        unknown = (CouldBe(f.TARGETS, None),) if named.reason else ()
+        value = (named.ids, item.form.reads == "only")
+        claims.append(_TermClaim(item, f.TARGETS, value, named.reason, options or unknown))
+    return claims
+
+
+def _options(claim: _TermClaim) -> Iterator[CouldBe]:
+    """The terms of a claim without a reason, by the names of a create body."""
+    if claim.term != f.TARGETS:
+        yield CouldBe(claim.term, claim.value)
+    elif isinstance(claim.value, tuple):
+        ids, only = claim.value
+        yield CouldBe(MARKETS, [*ids])
+        if only:  # nothing of the default targets but the vault itself
+            yield CouldBe(f.TARGETS, [{"kind": "vault"}])
 
 
 def _claim(item: NoteItem, budget: Usdc | None) -> _TermClaim:

@@ -1,7 +1,7 @@
 """The forms of an item: all that a note can say, with examples that the page of forms shows.
 
 A pattern is matched against a whole item: its words, with `M` for money, `N` for a mere number and
-`P` for a per cent. `<name>` stands for a part below, and a part holds no other repetition than `?`.
+`P` for a per cent, `K` for a market's name and `C` for a kind of markets. `<name>` stands for a part below, and a part holds no other repetition than `?`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _PARTS: Final[Mapping[str, str]] = MappingProxyType({
     "line": "(?:at|on) (?:the )?(?:stop|stop line|stop loss|line|floor)",
     "gains": "(?:(?:the |any |all |my |your )?(?:verified )?(?:gain|gains|profit|profits))",
     "agent": "(?:(?:the |my )?(?:agent|bot))",
-    "use": "(?: (?:for|on|in) (?:lending|trading|investing|yield|savings|saving|research|reads|paid reads|data|paid data|market data|news))?",
+    "use": "(?: (?:(?:for|on|in) (?:lending|trading|investing|yield|savings|saving|research|reads|paid reads|data|paid data|market data|news)|(?:for|in|on|into|to|to trade|to invest in|(?:for|to) (?:trade|trading|lending|lend|yield|C)(?: on| in)?) K|(?:for|to trade|to) C))?",
+    "uses": "(?:(?:(?:you (?:may|can)|i want you to|let <agent>|<agent> (?:may|can)) )?(?:use|trade|trade on|trade in|invest in|lend on|lend to|lend in|deposit in|deposit into|supply to|put it in|put it into|stake in)|for|in|on|into|to|markets? :)",
     "whole": "(?: (?:total|in total|overall|altogether|all in all|in all))",
     "hand": "(?:(?:i want (?:you )?to|i would like (?:you )?to|i'd like (?:you )?to|you may|you can|let <agent>|<agent> (?:may|can)) )?"
             "(?:trade|trade with|manage|invest|use|start with|work with|allocate|deploy)",
@@ -77,6 +78,8 @@ FORMS: Final[tuple[NoteForm, ...]] = (
     NoteForm("a mere amount of money", BUDGET, "M<whole>?<use>", ("500 USDC", "$300 in total", "200 USDC for research")),
     NoteForm("a total", BUDGET, "(?:total<is> <amount>|N<whole>)", ("total 400", "400 in total"), "or count"),
     NoteForm("money to work with", BUDGET, "<hand> (?:my |the )?M<whole>?<use>", ("trade with 900 USDC", "I want you to manage $1,000", "you may use 80 USDC")),
+    NoteForm("money for a market", BUDGET, "<hand> K with (?:my |the )?M|(?:lend|lend out|deposit|supply|put|stake) (?:my |the )?M (?:in|on|into|to|with) K",
+         ("trade Morpho with 900 USDC", "lend 300 USDC on Aave v3")),
     NoteForm("a bound on all that is used", BUDGET, "(?:<hand>|<verb>)? ?<max> <amount><whole><use>",
          ("spend up to 600 USDC in total", "at most 500 in total"), "or count"),
     NoteForm("money handed over", BUDGET, "(?:(?:i|we|i will|i'll) give (?:you|<agent>)|(?:i am|i'm|we are) giving (?:you|<agent>)|give <agent>|you have|<agent> has|here is|here's|fund it with|i put in)(?: a budget of)? M<use>",
@@ -154,6 +157,9 @@ FORMS: Final[tuple[NoteForm, ...]] = (
     NoteForm("a mandate of days", DAYS, "N day (?:mandate|period|term|duration)", ("a 30-day mandate",), "days"),
     NoteForm("weeks", DAYS, "(?:<lasts><is> )?(?:N weeks?|one week)|<lasts> a week|(?:for )?the next N weeks", ("two weeks", "for 3 weeks", "for one week"), "weeks"),
     NoteForm("months, which have no fixed length", DAYS, "(?:<lasts><is> )?(?:N months?|one month)|<lasts> a month", ("for a month", "2 months"), "months", could=(DAYS,)),
+
+    NoteForm("markets to act in", TARGETS, "(?:<uses> )?(?:the )?K(?: markets?)?|<uses> C", ("Aave v3", "use Morpho and Aave v3", "trade BTC perps")),
+    NoteForm("markets and nothing else", TARGETS, "only (?:<uses> )?(?:the )?K|(?:<uses> )?(?:the )?(?:only K|K only)|stick to (?:the )?K", ("only Aave v3", "trade BTC perps only"), "only"),
 
     NoteForm("a bound on nothing named", BUDGET, "(?:<verb>)?<max> <amount>", ("up to 50 USDC", "at most 100"), could=(BUDGET, TX, DAY)),
 )  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from domain.mandates.notes.forms import SILENT, NoteForm, patterns
+from domain.mandates.notes.market_names import CATEGORY, NAMED, MarketNames, Named, with_markets
 from domain.mandates.notes.tokens import FIGURES, SHARE, Token, tokens, words
 from domain.mandates.notes.words import EVERY, concerned
 from domain.money import MICROS
@@ -28,7 +29,7 @@ _GOES_ON: Final = words("ask close sell keep stop always")
 
 @dataclass(frozen=True, slots=True)
 class NoteItem:
-    """An item that matches a form, with its figure.
+    """An item that matches a form, with its figure and the markets that it names.
 
     Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item.
     """
@@ -39,6 +40,7 @@ class NoteItem:
     figure: Token | None
     counts: bool
     bare: bool
+    markets: Named | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,9 @@ class Reading:
     unrelated: list[str] = field(default_factory=list)
 
 
-def read(note: str, market_names: Collection[str]) -> Reading:
+def read(note: str, names: MarketNames) -> Reading:
     """Read every sentence of a note."""
-    markets = frozenset(
-        t.kind for name in market_names for t in tokens(name) if t.kind[0].isalpha()
-    )
-    reader = _Reader(note, markets - _COMMON)
+    reader = _Reader(note, names)
     for number, (sentence, asks) in enumerate(_sentences(tokens(note))):
         if number == MAX_SENTENCES:
             reader.leave(sentence[0].start)
@@ -74,29 +73,28 @@ def read(note: str, market_names: Collection[str]) -> Reading:
     return reader.reading
 
 
-_COMMON: Final = words("paid reads read of the in on and usdc usd here open")
-
-
 @dataclass(slots=True)
 class _Reader:
     note: str
-    markets: frozenset[str]
+    names: MarketNames
+    named: list[Named] = field(default_factory=list)
     item_count: int = 0
     heading: Unread | None = None
     reading: Reading = field(default_factory=Reading)
 
     def take(self, sentence: Sequence[Token], *, asks: bool) -> None:
-        items, is_complete = ([], False) if asks else self.match_items(sentence)
+        renamed, self.named = with_markets(sentence, self.names)
+        items, is_complete = ([], False) if asks else self.match_items(renamed)
         if is_complete:
-            if self.heading and len(sentence) <= 2 and sentence[0].kind in FIGURES:
+            if self.heading and len(renamed) <= 2 and renamed[0].kind in FIGURES | {NAMED}:
                 self.reading.unread.append(self.heading)
             self.heading = None if items else self.heading
             self.reading.items += items
             return
         text = self.note[sentence[0].start : sentence[-1].end]
-        # An unread line may be the heading of the figure below it.
+        # An unread line may be the heading of the figure or the market below it.
         self.heading = Unread(text, sentence[0].start, EVERY, tuple(items))
-        terms = concerned(sentence, self.markets, asks=asks)
+        terms = concerned(sentence, self.names.words, asks=asks)
         if terms:
             self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(items)))
         else:
@@ -157,7 +155,11 @@ class _Reader:
         figure = next((t for t in part if t.kind in FIGURES), None)
         text = self.note[part[0].start : part[-1].end]
         bare = figure is not None and part[0] is figure and figure.kind == SHARE
-        return NoteItem(clear[0], text, part[0].start, figure, _may_count(part, figure), bare)
+        # "For lending on Aave" names the latter.
+        named = max((t for t in part if t.kind in (CATEGORY, NAMED)), key=_by_name, default=None)
+        markets = self.named[named.value] if named else None
+        counts = _may_count(part, figure)
+        return NoteItem(clear[0], text, part[0].start, figure, counts, bare, markets)
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
@@ -256,6 +258,10 @@ def _may_count(part: Sequence[Token], figure: Token | None) -> bool:
     """True of "3 per day", which may be how often: a small number without a word for money."""
     small = figure is not None and figure.kind == "N" and figure.value < 20 * MICROS
     return small and not _OF_MONEY & {t.kind for t in part}
+
+
+def _by_name(token: Token) -> bool:
+    return token.kind == NAMED
 
 
 _OF_MONEY: Final = words("spend spending limit cap budget allowance use invest pay")

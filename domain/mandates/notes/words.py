@@ -107,6 +107,10 @@ _COURTESY: Final = words(
     "go trade spend best wishes make me rich evening morning new here am i i'll that's it please "
     "very just write question questions"
 )
+# Words that are no name by themselves.
+ORDINARY: Final = frozenset(_SPEAKS).union(
+    _ACTS, _REVOKES, _NEGATES, _POINTS, _OTHERS, _GOES_ON, _ENGLISH, _COURTESY
+)
 
 
 def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool) -> frozenset[str]:

@@ -53,14 +53,19 @@ async def test_a_note_is_read_for_anybody_and_stored_for_an_owner_only(world: Wo
     assert stored["terms_status"] is None
 
 
-async def test_a_market_is_chosen_by_its_id_and_by_no_word_of_a_note(world: World) -> None:
-    note = "$500. Use the Test Market."
-    told = await world.ok("mandate_draft", ANONYMOUS, note=note)
-    assert (told["needs_review"], told["draft"]["allowed_targets"]) == (True, None)
-    terms = {"markets": ["test-market"], "chain_id": CHAIN_ID}
-    typed = await world.ok("mandate_draft", ANONYMOUS, note=note, terms=terms)
-    assert typed["needs_review"] is False
-    assert typed["draft"]["markets"] == ["test-market"]
+async def test_a_market_is_chosen_by_its_name_or_its_id(world: World) -> None:
+    for note, terms, kinds in [
+        ("$500. Use the Test Market.", {}, {"vault", "x402", "contract"}),
+        ("$500 for lending", {}, {"vault", "x402", "contract"}),
+        ("$500. Only the Test Market.", {}, {"vault", "contract"}),
+        ("$500. Use another market.", {"markets": ["test-market"]}, {"vault", "x402", "contract"}),
+    ]:
+        told = await world.ok("mandate_draft", ANONYMOUS, note=note, terms=terms)
+        assert (told["needs_review"], told["draft"]["markets"]) == (False, ["test-market"]), note
+        assert {t["kind"] for t in told["draft"]["allowed_targets"]} == kinds
+    for note in ("$500. Use another market.", "$500. Do not use the Test Market."):
+        told = await world.ok("mandate_draft", ANONYMOUS, note=note)
+        assert (told["needs_review"], told["draft"]["allowed_targets"]) == (True, None)
 
 
 async def test_every_sentence_of_a_note_is_told_where_it_went(world: World) -> None:

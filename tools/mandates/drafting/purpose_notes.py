@@ -195,15 +195,16 @@ async def read_note(deps: Deps, caller: Caller, request: Note) -> NoteFacts:
         typed = _typed(request.terms)
     chosen = request.terms.chain_id if request.terms else None
     chain_id = chosen or caller.chain_id or deps.config.default_chain_id
-    names = [market.name for market in from_config(deps.config.markets)]
-    read = parse_note(request.note, market_names=names, typed=typed)
+    markets = from_config(deps.config.markets)
+    read = parse_note(request.note, markets=markets, chain_id=chain_id, typed=typed)
     return NoteFacts(read, await draft_keeps_approvals(deps, chain_id))
 
 
 def _terms(request: Note, read: Draft) -> DraftTermsIn:
     """The create body: what was typed, what was read, and the preset in all that is open."""
     typed = _typed(request.terms)
-    known = {n: v for n, v in read.terms.items() if n != "allowed_targets"} | typed
+    assumed = {a.term for a in read.assumed if a.term == "allowed_targets"}
+    known = {n: v for n, v in read.terms.items() if n not in assumed} | typed
     caps = [known[n] for n in ("per_tx_cap_usdc", "daily_cap_usdc") if n in known]
     amounts = [cap if isinstance(cap, Usdc) else Usdc.parse(cap) for cap in caps]
     # Never shown where it is open; it only has to be no less than the caps that are known.

@@ -19,13 +19,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.mandates.mandate import MAX_PAYOUT_BPS
+from domain.mandates.markets import from_config
 from domain.mandates.notes import reader
 from domain.mandates.notes.draft import NOTE_MAX, PRESET, Draft, parse_note
 from domain.mandates.notes.forms import FORMS, NoteForm, patterns
 from domain.money import Usdc
 
 HERE: Final = Path(__file__).parent
-MARKETS: Final = ("Paid reads (x402)", "BTC perpetual", "Morpho USDC", "Aave v3", "Test Market")
+CHAIN: Final = 8453
+_AT: Final = {"chain_id": CHAIN, "address": "0x" + "11" * 20, "share_token": "0x" + "22" * 20}
+MARKETS: Final = from_config([
+    {"id": "x402-reads", "name": "Paid reads (x402)", "kind": "x402", "status": "live"},
+    {"id": "perps-btc", "name": "BTC perpetual", "kind": "venue", "status": "paper", "venue": "v", "symbols": ["BTC"]},
+    {"id": "perps-eth", "name": "ETH perpetual", "kind": "venue", "status": "live", "venue": "v", "symbols": ["ETH"]},
+    {"id": "morpho", "name": "Morpho USDC", "kind": "erc4626", "status": "live", **_AT},
+    {"id": "aave-3", "name": "Aave v3", "kind": "aave", "status": "live", **_AT},
+    {"id": "test-market", "name": "Test Market", "kind": "erc4626", "status": "planned"},
+])  # fmt: skip
 TERMS: Final = {
     "budget": "budget_usdc", "tx": "per_tx_cap_usdc", "day": "daily_cap_usdc", "floor": "stop_floor_bps", "days": "horizon_days",
     "fee": "payout_rule", "ask": "approval_above_usdc", "on": "on_floor", "aim": "target_bps", "markets": "markets",
@@ -40,7 +50,9 @@ def value_of(name: str, statement: str) -> Any:
         return str(Usdc.parse(statement))
     if name == "fee":
         return {"kind": "share_of_verified_gain", "bps": int(statement)}
-    return statement if name in ("on", "markets") else int(statement)
+    if name == "markets":
+        return statement.split(",")
+    return statement if name == "on" else int(statement)
 
 
 def rows(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -55,11 +67,12 @@ DOUBTFUL: Final = list(rows("doubtful"))
 
 
 def read(note: str, **typed: object) -> Draft:
-    return parse_note(note, market_names=MARKETS, typed=typed)
+    return parse_note(note, markets=MARKETS, chain_id=CHAIN, typed=typed)
 
 
 def said(draft: Draft) -> dict[str, Any]:
-    return {u.term: u.value for u in draft.understood}
+    """What was read; of "only Aave" the markets."""
+    return {u.term: u.value for u in draft.understood if u.term != "allowed_targets"}
 
 
 # -- notes and what they say
@@ -116,7 +129,11 @@ def test_every_example_of_a_form_says_its_term_and_no_other(form: NoteForm) -> N
                 set(draft.left_open) <= {"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc"} | mine
             )
         else:
-            assert {u.term for u in draft.understood if u.text} == mine, example
+            read_terms = {u.term for u in draft.understood if u.text}
+            assert read_terms - {"markets", "allowed_targets"} == mine - {"allowed_targets"}
+            assert ("markets" in read_terms) == (
+                "K" in form.pattern or form.term == "allowed_targets"
+            )
             assert draft.unclear == (), example
 
 
@@ -209,10 +226,68 @@ def test_a_sentence_about_something_else_is_unrelated() -> None:
     assert (draft.unrelated, draft.needs_review) == (("Be nice to strangers",), False)
 
 
-def test_a_market_by_its_name_is_chosen_by_nobody_but_the_owner() -> None:
-    draft = read("Budget 500 USDC. Use Aave v3.")
+@pytest.mark.parametrize(
+    ("words", "ids", "only"),
+    [
+        ("Use Aave v3", ["aave-3"], False),
+        ("Trade BTC and ETH perps", ["perps-btc", "perps-eth"], False),
+        ("BTC, ETH perpetuals", ["perps-btc", "perps-eth"], False),
+        ("Aave and Morpho", ["aave-3", "morpho"], False),
+        ("Only Aave", ["aave-3"], True),
+        ("You may trade ETH perps only", ["perps-eth"], True),
+        ("Use perps-eth", ["perps-eth"], False),
+    ],
+)
+def test_words_for_markets_select_them(words: str, ids: list[str], only: bool) -> None:
+    draft = read(f"Budget 500 USDC. {words}.")
+    assert (draft.needs_review, draft.terms["markets"]) == (False, ids)
+    assert draft.terms.get("allowed_targets") == ([{"kind": "vault"}] if only else None)
+    assert {u.text for u in draft.understood if u.term == "markets"} == {words}
+
+
+@pytest.mark.parametrize(
+    ("words", "could"),
+    [
+        ("500 USDC for lending", [["morpho"], ["aave-3"], ["morpho", "aave-3"]]),
+        ("500 USDC. Trade perps", [["perps-btc"], ["perps-eth"], ["perps-btc", "perps-eth"]]),
+        ("500 USDC. Use the Test Market", [None]),
+        ("500 USDC. Use Aave v3. Only Aave v3", [["aave-3"], ["aave-3"], [{"kind": "vault"}]]),
+        ("500 USDC. Use Aave v3 or Morpho", [None]),
+    ],
+)
+def test_words_for_markets_that_do_not_choose_leave_open_where_it_may_act(
+    words: str, could: list[object]
+) -> None:
+    draft = read(words)
     assert said(draft) == {"budget_usdc": "500.000000"}
     assert draft.left_open == ("allowed_targets",)
+    options = [c.value for u in draft.unclear for c in u.could_be]
+    assert [o for at, o in enumerate(options) if o not in options[:at]] == [
+        o for at, o in enumerate(could) if o not in could[:at]
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Trade BTC and SOL perps", "Trade ETH perps, not BTC perps", "Anything but Aave", "Avoid:\nAave v3"],
+)  # fmt: skip
+def test_words_that_exclude_a_market_or_name_an_unknown_one_select_none(words: str) -> None:
+    draft = read(f"500 USDC. {words}")
+    assert "allowed_targets" in draft.left_open
+    assert not {"markets", "allowed_targets"} & set(draft.terms)
+
+
+def test_a_purpose_for_which_no_market_is_listed_says_that_it_selects_none() -> None:
+    draft = parse_note("500 USDC for lending", markets=(), chain_id=CHAIN)
+    assert not draft.needs_review
+    (assumed,) = (a for a in draft.assumed if a.term == "allowed_targets")
+    assert "selects no market" in assumed.reason
+
+
+def test_a_market_of_another_network_is_named_and_not_selected() -> None:
+    draft = parse_note("500 USDC in Aave v3", markets=MARKETS, chain_id=1)
+    assert (said(draft), draft.left_open) == ({"budget_usdc": "500.000000"}, ("allowed_targets",))
+    assert "another network" in draft.unclear[0].reason
 
 
 _FOREIGN: Final = (
@@ -307,7 +382,8 @@ def test_any_note_gives_terms_that_a_mandate_can_have(note: str) -> None:
     assert draft == read(note)
     assert draft.needs_review is bool(draft.left_open)
     assert not set(draft.left_open) & set(draft.terms)
-    assert {"budget_usdc", "horizon_days", "allowed_targets"} <= {*draft.left_open, *draft.terms}
+    assert {"budget_usdc", "horizon_days"} <= {*draft.left_open, *draft.terms}
+    assert {"allowed_targets", "markets"} & {*draft.left_open, *draft.terms}
     told = [u.text or "" for u in (*draft.understood, *draft.unclear)] + list(draft.unrelated)
     assert all(text in note for text in told)
     listed = {c.term for u in draft.unclear for c in u.could_be}
