@@ -7,6 +7,8 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -48,3 +50,15 @@ def install(folder: Path = FOLDER) -> Path:
 def node(script: str, *arguments: str) -> list[str]:
     """A command line for a script of `node_modules`, on the Node that ships in it: some of them want a newer one than 20."""
     return [str(SHIPPED), str(MODULES / script), *arguments]
+
+
+@cache
+def bundled(name: str) -> str:
+    """A module of this folder with all that it imports, as one script for a browser."""
+    install()
+    with tempfile.TemporaryDirectory() as folder:
+        to = Path(folder) / "bundle.js"
+        how = ("--platform", "browser", "--format", "iife", "--file", str(to))
+        command = node("rolldown/bin/cli.mjs", name, *how)
+        subprocess.run(command, cwd=FOLDER, check=True, timeout=120, stdout=subprocess.DEVNULL)
+        return to.read_text()
