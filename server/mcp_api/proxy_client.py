@@ -23,6 +23,9 @@ LEAVE_S: Final = 2
 SILENT_S: Final = 300
 AGAIN_S: Final = (1, 2, 5, 10, 30)
 _OF_A_BODY: Final = frozenset({"content-length", "content-type", "last-event-id"})
+SUBSCRIBE: Final = "resources/subscribe"
+UNSUBSCRIBE: Final = "resources/unsubscribe"
+SUBSCRIBED_MOST: Final = 32
 NOTHING_SENT: Final = "Nothing was sent; ask again."
 _RECONCILE: Final = NextStep(
     "Ask what happened before sending anything again",
@@ -37,7 +40,8 @@ SAME_KEY: Final = NextStep(
 
 class ProxyClient(httpx2.AsyncClient):
     """Relays requests to the service; each is answered within `wait_s`, by the service or by an
-    error in its place. A session that the service no longer knows is opened anew.
+    error in its place. A session that the service no longer knows is opened anew, and subscribed to
+    what the lost one was.
     """
 
     def __init__(self, headers: Mapping[str, str], wait_s: float):
@@ -47,6 +51,7 @@ class ProxyClient(httpx2.AsyncClient):
         self._wait_s = wait_s
         self._hello: httpx2.Request | None = None
         self._session: str | None = None
+        self._subscribed: dict[str, None] = {}
         self._opening = anyio.Lock()
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
@@ -62,9 +67,19 @@ class ProxyClient(httpx2.AsyncClient):
         else:
             if raw["method"] == "initialize":
                 self._hello, self._session = request, None
+                self._subscribed.clear()
+            self._note_subscription(raw)
             response = await self._forward(request, raw)
         response.request = request
         return response
+
+    def _note_subscription(self, raw: Any) -> None:
+        params = raw.get("params")
+        uri = params.get("uri") if isinstance(params, dict) else None
+        if raw["method"] == UNSUBSCRIBE:
+            self._subscribed.pop(str(uri), None)
+        elif raw["method"] == SUBSCRIBE and len(self._subscribed) < SUBSCRIBED_MOST:
+            self._subscribed[str(uri)] = None
 
     async def _passed(self, request: httpx2.Request) -> httpx2.Response:
         return await super().send(request, stream=True, follow_redirects=False)
@@ -139,15 +154,16 @@ class ProxyClient(httpx2.AsyncClient):
         await response.aread()
         await response.aclose()
         self._session = response.headers.get(SESSION, self._session)
-        ready = self.build_request(
-            "POST",
-            request.url,
-            headers={n: v for n, v in request.headers.items() if n not in _OF_A_BODY},
-            json={"jsonrpc": "2.0", "method": "notifications/initialized"},
-        )
-        response = await self._passed(self._known(ready))
-        await response.aread()
-        await response.aclose()
+        headers = {n: v for n, v in request.headers.items() if n not in _OF_A_BODY}
+        said = [{"jsonrpc": "2.0", "method": "notifications/initialized"}] + [
+            {"jsonrpc": "2.0", "id": f"again-{n}", "method": SUBSCRIBE, "params": {"uri": uri}}
+            for n, uri in enumerate(self._subscribed)
+        ]
+        for message in said:
+            again = self.build_request("POST", request.url, headers=headers, json=message)
+            response = await self._passed(self._known(again))
+            await response.aread()
+            await response.aclose()
 
 
 class _Ending(httpx2.AsyncByteStream):

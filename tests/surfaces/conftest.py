@@ -49,6 +49,7 @@ class Service(Served):
     key: str
     watched: str = ""
     resources: Any = None
+    sessions: Any = None
 
 
 @asynccontextmanager
@@ -66,7 +67,7 @@ async def running(url: str, evm: Evm, **settings: Any) -> AsyncIterator[Service]
         beside = await listen(about_itself(app[DEPS], app[GAUGES]), "127.0.0.1", 0)
         base, watched = (f"http://127.0.0.1:{r.addresses[0][1]}" for r in (runner, beside))
         try:
-            yield Service(base, world, m, KEY, watched, server.resources)
+            yield Service(base, world, m, KEY, watched, server.resources, server.session_manager)
         finally:
             await drain(server)
             await runner.cleanup()
