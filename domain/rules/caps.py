@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from domain.ledger.state.claimed import PendingClaim
@@ -73,20 +75,26 @@ def held_amounts(snapshot: MandateSnapshot) -> list[HeldAmount]:
 
 
 class _ClaimMatcher:
-    """Matches claims to reservations, each reservation once. There may be hundreds of both, so that
-    the candidates of each (target, selector) are sorted by amount.
+    """Matches claims, in the order of their times, to reservations, each reservation once. There
+    may be hundreds of both, so that the candidates of each (target, selector) are sorted by amount.
     """
 
     def __init__(self, reservations: Sequence[Reservation]):
         self._all = reservations
+        by_time = sorted(enumerate(reservations), key=lambda one: one[1].made_at)
+        self._later = deque(by_time)
         self._used_indexes: set[int] = set()
-        self._rows: dict[tuple[str | None, str | None], list[tuple[int, int]]] = {}
+        self._rows: dict[tuple[str | None, str | None], list[tuple[int, int]]] = defaultdict(list)
 
     def take(self, claim: PendingClaim) -> Reservation | None:
         """Take the reservation whose amount is nearest to the claim's, the first of several; None
-        where none matches. A claim need not name its target.
+        where none matches: a claim is of calldata that was handed out before it. A claim need not
+        name its target.
         """
-        rows = self._of(claim)
+        self._admit(claim.at)
+        target = None if claim.address is None else claim.address.lower()
+        selector = None if claim.selector is None else claim.selector.lower()
+        rows = self._rows[target, selector]
         at = bisect_left(rows, (claim.out, -1))
         while at and rows[at - 1][1] in self._used_indexes:
             at -= 1
@@ -107,20 +115,14 @@ class _ClaimMatcher:
         while at < len(rows) and rows[at][1] in self._used_indexes:
             del rows[at]
 
-    def _of(self, claim: PendingClaim) -> list[tuple[int, int]]:
-        """(micros, index) of the candidates of a claim, sorted."""
-        target = None if claim.address is None else claim.address.lower()
-        selector = None if claim.selector is None else claim.selector.lower()
-        rows = self._rows.get((target, selector))
-        if rows is None:
-            rows = self._rows[target, selector] = sorted(
-                (r.amount.micros, index)
-                for index, r in enumerate(self._all)
-                if index not in self._used_indexes
-                and (target is None or r.action.target == target)
-                and (selector is None or r.action.selector == selector)
-            )
-        return rows
+    def _admit(self, at: datetime) -> None:
+        """Make candidates of what was handed out by a time."""
+        while self._later and self._later[0][1].made_at <= at:
+            index, reservation = self._later.popleft()
+            action, row = reservation.action, (reservation.amount.micros, index)
+            for target in (None, action.target):
+                for selector in (None, action.selector):
+                    insort(self._rows[target, selector], row)
 
 
 def reserved(snapshot: MandateSnapshot) -> Usdc:

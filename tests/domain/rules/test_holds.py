@@ -21,20 +21,22 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 PLACES = ("0xaa", "0xbb")
 SELECTORS = ("0x01020304", "0x05060708")
 AMOUNTS = st.integers(0, 12)
-HANDED_OUT = st.tuples(AMOUNTS, st.sampled_from(PLACES), st.sampled_from(SELECTORS))
+HANDED_OUT = st.tuples(
+    AMOUNTS, st.sampled_from(PLACES), st.sampled_from(SELECTORS), st.integers(0, 12)
+)
 SAID = st.tuples(
     AMOUNTS, st.sampled_from((None, "0xAA", "0xbb", "0xcc")), st.sampled_from((None, *SELECTORS))
 )
 
 
-def reservation(number: int, told: tuple[int, str, str]) -> Reservation:
-    amount, target, selector = told
+def reservation(number: int, told: tuple[int, str, str, int]) -> Reservation:
+    amount, target, selector, second = told
     action = Action(
         action_hash=f"0x{number:064x}", target=target, selector=selector,
         data_hash="0x", amount=Usdc(amount),
     )  # fmt: skip
     return Reservation(
-        public_id="m_1", action=action, made_at=NOW, expires_at=NOW + timedelta(hours=1), sender="0x1",
+        public_id="m_1", action=action, made_at=NOW + timedelta(seconds=second), expires_at=NOW + timedelta(hours=1), sender="0x1",
     )  # fmt: skip
 
 
@@ -60,6 +62,7 @@ def one_after_the_other(
             for r in free
             if claim.address in (None, r.action.target, r.action.target.replace("aa", "AA"))
             and claim.selector in (None, r.action.selector)
+            and r.made_at <= claim.at
         ]
         if fitting:
             near = min(fitting, key=lambda r: abs(r.amount.micros - claim.out))
@@ -70,7 +73,7 @@ def one_after_the_other(
 
 @given(st.lists(HANDED_OUT, max_size=12), st.lists(SAID, max_size=12))
 def test_each_claim_takes_the_nearest_that_it_can_be_of(
-    handed_out: list[tuple[int, str, str]],
+    handed_out: list[tuple[int, str, str, int]],
     said: list[tuple[int, str | None, str | None]],
 ) -> None:
     reservations = [reservation(n, told) for n, told in enumerate(handed_out)]
