@@ -17,7 +17,7 @@ from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
 from chain.reads import positions, receipts, sending, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
-from chain.reads.sent_transactions import transactions_to
+from chain.reads.sent_transactions import transaction_of_nonce, transactions_to
 from chain.reads.vault_state_cache import VaultStateCache
 from chain.rpc.deadlines import deadline
 from chain.rpc.errors import NodeError
@@ -239,6 +239,16 @@ class EvmChain(BlockReader):
                 raise self.node().unavailable(f"the call cannot be tried: {fault}") from None
             return Simulation(False, receipts.revert_of(fault), None, block)
         return Simulation(True, None, gas, block)
+
+    async def transaction_of_nonce(self, sender: str, nonce: int) -> str | None:
+        """The hash of the account's transaction with a nonce, once enough blocks follow it."""
+        head = await (vault_states.agreed_head(self) if self.asks_several else self.latest())
+        newest = head.number - self.confirmations
+        return await quorum_read(
+            self,
+            "a nonce's transaction",
+            lambda view: transaction_of_nonce(view, sender, nonce, newest),
+        )
 
     async def sending_facts(self, address: str) -> SendingFacts:
         """Facts that an account sends by: its next nonce, its balance, the fees."""

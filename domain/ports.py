@@ -179,6 +179,11 @@ class Chain(Actions, ApprovalChain, Protocol):
     async def sent(self, sender: str, to: str, after_block: int) -> SentTransactions:
         """The transactions of an account to a contract after a block, failed ones too."""
 
+    async def transaction_of_nonce(self, sender: str, nonce: int) -> str | None:
+        """The hash of the account's transaction with a nonce, once enough blocks follow it; None
+        before that, and where the nodes no longer tell.
+        """
+
     async def sending_facts(self, address: str) -> SendingFacts:
         """Facts that an account sends by: its next nonce, its balance, the fees."""
 

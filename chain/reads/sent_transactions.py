@@ -52,20 +52,44 @@ async def transactions_to(
     waits = await rpc.quantity("eth_getTransactionCount", sender, "pending") > last
     calls: list[Receipt] = []
     for number in numbers:
-        for tx in await _transactions_of_block(rpc, number, sender, to):
-            receipt = await chain.receipt(tx.hash)
+        for tx in await _transactions_of_block(rpc, number, sender):
+            receipt = await chain.receipt(tx.hash) if tx.to == to.lower() else None
             if receipt is not None:
                 depth = max(0, head.number - receipt.block.number)
                 calls.append(replace(receipt, data=tx.data, depth=depth, revert=None))
     return SentTransactions(calls=tuple(calls), waits=waits, as_of=head)
 
 
+async def transaction_of_nonce(chain: Node, sender: str, nonce: int, newest: int) -> str | None:
+    """The hash of the account's transaction with a nonce, in a block up to `newest`; None where
+    there is none, or where it is too old for the node to tell. Errors: `chain_unavailable`.
+    """
+    rpc = chain.node()
+    count = _TransactionCounts(rpc, sender)
+    try:
+        if newest < 1 or await count.at(newest) <= nonce:
+            return None
+        span, low, high = 1, newest - 1, newest
+        while low > 0 and await count.at(low) > nonce:
+            span, high = 2 * span, low
+            low = max(0, low - span)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if await count.at(middle) > nonce else (middle, high)
+    except NodeError:
+        return None
+    found = await _transactions_of_block(rpc, high, sender)
+    return next((tx.hash for tx in found if tx.nonce == nonce), None)
+
+
 @dataclass(frozen=True, slots=True)
 class _BlockTransaction:
-    """A transaction of a block: its hash and calldata."""
+    """A transaction of a block; `to` is lower case."""
 
     hash: str
     data: str
+    nonce: int
+    to: str
 
 
 class _TransactionCounts:
@@ -103,14 +127,19 @@ async def _blocks_with_transactions(
 
 
 async def _transactions_of_block(
-    rpc: NodePool, number: int, sender: str, to: str
+    rpc: NodePool, number: int, sender: str
 ) -> list[_BlockTransaction]:
     block = await rpc.fact("eth_getBlockByNumber", hex(number), True)
     try:
         return [
-            _BlockTransaction(decoding.block_hash(tx["hash"]), decoding.calldata(tx))
+            _BlockTransaction(
+                hash=decoding.block_hash(tx["hash"]),
+                data=decoding.calldata(tx),
+                nonce=rpc.number(tx["nonce"]),
+                to=(tx.get("to") or "").lower(),
+            )
             for tx in block["transactions"]
-            if tx["from"].lower() == sender.lower() and (tx.get("to") or "").lower() == to.lower()
+            if tx["from"].lower() == sender.lower()
         ]
     except decoding.NONSENSE:
         raise rpc.unavailable("a block whose transactions make no sense") from None

@@ -9,6 +9,8 @@ from domain.agents.sent_calls import HostedKey, SentCall
 from storage.codec import Table
 from storage.sql import Repository, exists, micros
 
+# Of one account: acts follow one another, so that more are open after trouble of nodes alone.
+OPEN_MOST: Final = 3
 _CALLS: Final = Table("sent_calls", SentCall, key="agent_id, public_id, key")
 _KEYS: Final = Table("hosted_keys", HostedKey, key="agent_id")
 _MINE: Final = "agent_id = :agent AND public_id = :mandate AND key = :key"
@@ -47,6 +49,22 @@ class SentCallRepository(Repository):
         )
         named = {"agent": agent_id, "mandate": public_id, "action": action_hash}
         return _CALLS.first(self._sql, where, **named, since=micros(since))
+
+    def open_before(self, agent_id: str, chain_id: int, sender: str, nonce: int) -> list[SentCall]:
+        """An agent's calls without an outcome whose nonces an account has used, oldest first."""
+        where = (
+            "chain_id = :chain AND sender = :sender AND nonce < :nonce AND agent_id = :agent "
+            "AND outcome IS NULL ORDER BY nonce LIMIT :most"
+        )
+        named = {"chain": chain_id, "sender": sender.lower(), "nonce": nonce, "agent": agent_id}
+        return _CALLS.all(self._sql, where, **named, most=OPEN_MOST)
+
+    def remove(self, call: SentCall) -> None:
+        """Take out a call that can never be mined, unless its outcome is known."""
+        named = {"agent": call.agent_id, "mandate": call.public_id, "key": call.key}
+        # Of the same key there may be a newer call, which has another nonce.
+        where = f"{_MINE} AND nonce = :nonce AND outcome IS NULL"
+        self._sql.run(f"DELETE FROM sent_calls WHERE {where}", **named, nonce=call.nonce)
 
     def add(self, call: SentCall) -> None:
         """Store a new call. Errors: `Duplicate` where its key or its nonce is taken."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
@@ -33,7 +34,15 @@ from tools.actions.execute_call import (
     gas_limit,
     gather_execute,
 )
-from tools.actions.sending import Followed, Follower, Sign, behind, in_ms, refuse_taken_approval
+from tools.actions.sending import (
+    Followed,
+    Follower,
+    Sign,
+    behind,
+    check_gas,
+    in_ms,
+    refuse_taken_approval,
+)
 from tools.context.access import agent_mandate, check_forfeit, load_mandate, visible_mandate
 from tools.context.market_calls import ContractCall
 from tools.context.snapshot_loader import (
@@ -82,7 +91,9 @@ class Acting:
             stored = await self.deps.store.read(self._stored)
             if stored is not None:
                 done = await self._follower().follow(stored)
-                return await self._answered(done, is_repeat=is_repeat)
+                if not done.is_void:
+                    return await self._answered(done, is_repeat=is_repeat)
+                await self._drop(stored)
             is_repeat = False
             held = await self._checked_and_stored()
             if held is not None:
@@ -107,6 +118,23 @@ class Acting:
             until_ms=self.until_ms,
             renew=self._again,
         )
+
+    async def _drop(self, call: SentCall) -> None:
+        """Forget a call that can never be mined: what it took is free again."""
+        await written(self.deps, self.caller, lambda uow: uow.sent_calls.remove(call))
+
+    async def _settle_used(self, chain: Chain, sender: str, nonce: int) -> None:
+        """Record what became of the agent's earlier calls whose nonces are used, which nobody has
+        asked for since.
+        """
+        agent_id = self.caller.user_id or ""
+        calls = await self.deps.store.read(
+            lambda uow: uow.sent_calls.open_before(agent_id, chain.chain_id, sender, nonce)
+        )
+        for call in calls:
+            with suppress(Refused):
+                if (await self._follower().settle(call)).is_void:
+                    await self._drop(call)
 
     def _again(self, uow: UnitOfWork, mandate: Mandate, stored: SentCall) -> AgentCall:
         """The call that was stored, out of its own bytes."""
@@ -133,6 +161,7 @@ class Acting:
         facts = await self._gathered(mandate, chain, request)
         if chain is not None and facts.sending is not None:
             sender, nonce = mandate.agent_address or "", facts.sending.nonce
+            await self._settle_used(chain, sender, nonce)
             first = await deps.store.read(
                 lambda uow: uow.sent_calls.with_nonce(chain.chain_id, sender, nonce)
             )
@@ -343,21 +372,19 @@ def _transaction(mandate: Mandate, facts: _Facts, call: Call, gas: int | None) -
     """
     if facts.problem is not None or facts.sending is None:
         raise facts.problem or Refused(refusal("not_configured", what="the chain"))
-    sending, gas = facts.sending, gas or EXECUTE_GAS
-    missing = gas * sending.max_fee - sending.balance
-    if missing > 0:
-        detail = {"address": mandate.agent_address, "amount_wei": str(missing)}
-        raise Refused(refusal("gas_needed", detail, chain_id=mandate.chain_id, detail=detail))
-    return Transaction(
+    sending = facts.sending
+    transaction = Transaction(
         chain_id=call.chain_id,
         to=call.to,
         data=call.data,
         value=0,
         nonce=sending.nonce,
-        gas=gas,
+        gas=gas or EXECUTE_GAS,
         max_fee=sending.max_fee,
         tip=sending.tip,
     )
+    check_gas(transaction, mandate.agent_address or "", sending.balance)
+    return transaction
 
 
 def _call_in(

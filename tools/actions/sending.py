@@ -47,17 +47,23 @@ REPEAT_FIRST: Final = NextStep(
     AGENT,
     needs_rest=True,
 )
-TAKEN: Final = "Another transaction of this address took its nonce."
+TAKEN: Final = (
+    "Another transaction of this address took its nonce. Repeat the call with the same "
+    "idempotency_key: once enough blocks follow that transaction, it is done anew."
+)
 WAITS: Final = "It is sent, and no block holds it yet; repeat it with the same idempotency_key."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """A stored call as far as it is known now; `why` says what an open outcome rests on."""
+    """A stored call as far as it is known now; `why` says what an open outcome rests on. `is_void`:
+    another transaction has its nonce for good, so that it can never be mined.
+    """
 
     call: SentCall
     outcome: Seen
     why: str | None = None
+    is_void: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,34 +97,65 @@ class Follower:
         nonce is used; False where it is not in time. Errors: `chain_unavailable`.
         """
         chain = self.deps.chains.get(call.chain_id)
-        await chain.broadcast(_signed(chain, call))
+        await self._broadcast(chain, call)
         while (await chain.sending_facts(call.sender)).nonce <= call.nonce:
             if _now_ms() >= self.until_ms:
                 return False
             await anyio.sleep(POLL_MS / 1_000)
         return True
 
+    async def settle(self, call: SentCall) -> Followed:
+        """The result of a call whose nonce is used, recorded; nothing is sent. Errors:
+        `chain_unavailable`.
+        """
+        chain = self.deps.chains.get(call.chain_id)
+        return await self._mined(chain, call) or await self._open(chain, call)
+
     async def _until_mined(self, chain: Chain, call: SentCall) -> Followed:
         is_sent = False
         while True:
-            for sent in reversed(call.sent):
-                receipt = await chain.receipt(sent.tx_hash)
-                if receipt is not None:
-                    return await self._ended(chain, call, receipt)
+            mined = await self._mined(chain, call)
+            if mined is not None:
+                return mined
             if not is_sent:
                 call = await self._with_higher_fee(chain, call)
-                await chain.broadcast(_signed(chain, call))
+                await self._broadcast(chain, call)
                 is_sent = True
                 continue
             if _now_ms() >= self.until_ms:
                 return await self._open(chain, call)
             await anyio.sleep(POLL_MS / 1_000)
 
+    async def _mined(self, chain: Chain, call: SentCall) -> Followed | None:
+        """The result by a receipt of any of its bytes; None where none is mined."""
+        for sent in reversed(call.sent):
+            receipt = await chain.receipt(sent.tx_hash)
+            if receipt is not None:
+                return await self._ended(chain, call, receipt)
+        return None
+
+    async def _broadcast(self, chain: Chain, call: SentCall) -> None:
+        """Hand the bytes with the highest fee to the nodes. Errors: `gas_needed` where no node
+        takes them and the account cannot pay for them, `chain_unavailable`.
+        """
+        signed = _signed(chain, call)
+        try:
+            await chain.broadcast(signed)
+        except Refused:
+            facts = await chain.sending_facts(call.sender)
+            if facts.nonce <= call.nonce:
+                check_gas(signed.transaction, signed.sender, facts.balance)
+            raise
+
     async def _open(self, chain: Chain, call: SentCall) -> Followed:
         facts = await chain.sending_facts(call.sender)
-        if facts.nonce > call.nonce and await chain.receipt(call.newest.tx_hash) is None:
-            return Followed(call=call, outcome="unknown", why=TAKEN)
-        return Followed(call=call, outcome="pending", why=WAITS)
+        if facts.nonce <= call.nonce:
+            return Followed(call=call, outcome="pending", why=WAITS)
+        used_by = await chain.transaction_of_nonce(call.sender, call.nonce)
+        if used_by is None or used_by in {sent.tx_hash for sent in call.sent}:
+            mined = await self._mined(chain, call)
+            return mined or Followed(call=call, outcome="unknown", why=TAKEN)
+        return Followed(call=call, outcome="unknown", why=TAKEN, is_void=True)
 
     async def _with_higher_fee(self, chain: Chain, call: SentCall) -> SentCall:
         """The call, replaced by its fee alone where it waits for long; as it was where the signer
@@ -130,6 +167,8 @@ class Follower:
         try:
             mandate, again = await self.deps.store.read(lambda uow: self._again(uow, call))
             before = _signed(chain, call).transaction
+            balance = (await chain.sending_facts(call.sender)).balance
+            check_gas(before.with_higher_fee(), call.sender, balance)
             signed = await self.sign(mandate, with_transaction(again, before.with_higher_fee()))
         except Refused:
             return call
@@ -266,6 +305,14 @@ def behind(first: SentCall, caller: Caller) -> Refused:
     if not mine:
         return Refused(refusal("tx_pending", tx_hash=tx_hash))
     return Refused(refusal("tx_pending", tx_hash=tx_hash, detail=detail, next=(REPEAT_FIRST,)))
+
+
+def check_gas(transaction: Transaction, sender: str, balance: int) -> None:
+    """Check that an account can pay for a transaction's gas. Errors: `gas_needed`."""
+    missing = transaction.gas * transaction.max_fee - balance
+    if missing > 0:
+        detail = {"address": sender, "amount_wei": str(missing)}
+        raise Refused(refusal("gas_needed", detail, chain_id=transaction.chain_id, detail=detail))
 
 
 def in_ms(span_ms: int) -> int:

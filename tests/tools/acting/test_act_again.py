@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from domain.chain_facts import SignedTransaction
+from chain.contracts import transactions
+from domain.chain_facts import SignedTransaction, Transaction
 from domain.refusals import Refused, refusal
 from server.signer.agent_keys import AgentKeys
 from server.signer.client import SignerClient
-from tests.hosted import hosted, signing
+from tests.hosted import coins, hosted, signing
 from tests.tools.acting.test_act import enter, sent_by
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
 from tools.actions import act
@@ -118,6 +120,96 @@ async def test_a_key_that_ended_while_the_signer_was_away_does_not_come_back(
     after = (await world.ok("owner_agent_hosted_key_make", owner, **named))["address"]
     assert after != before
     assert (await world.ok("owner_agent_hosted_key_make", owner, **named))["address"] == after
+
+
+async def took_its_nonce(m: Mandated, keys: AgentKeys) -> None:
+    """The account sends something else with its next nonce, as its key could outside of here."""
+    chain, key = m.world.chains.get(CHAIN_ID), keys.keys.agent_key(f"{m.agent.user_id}-1")
+    assert key is not None
+    facts = await chain.sending_facts(transactions.address_of(key))
+    sent = Transaction(
+        chain_id=CHAIN_ID, to=m.owner_wallet.address, data="0x", value=1, nonce=facts.nonce,
+        gas=21_000, max_fee=facts.max_fee, tip=facts.tip,
+    )  # fmt: skip
+    await chain.broadcast(transactions.sign(key, sent))
+
+
+async def test_an_act_whose_nonce_another_transaction_took_is_done_anew_after_enough_blocks(
+    world: World, keys: AgentKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, chain = await hosted(world), world.chains.get(CHAIN_ID)
+    before = await waiting(m, "in-1", monkeypatch)
+    await took_its_nonce(m, keys)
+    with monkeypatch.context() as young:
+        young.setattr(act, "WAIT_MS", 300)
+        young.setattr(chain, "confirmations", 2)
+        told = await enter(m, "in-1", "40")
+        assert (told.status, told.body["outcome"]) == (200, "unknown")
+        assert "Another transaction" in str(told.body["reason"])
+        stored = await world.store.read(
+            lambda uow: uow.sent_calls.find(m.agent.user_id or "", m.id, "in-1")
+        )
+        assert stored is not None
+        assert stored.newest.raw == before
+        for _ in range(2):
+            await coins(world, m.owner_wallet.address, 1)
+        done = await enter(m, "in-1", "40")
+    assert (done.body["outcome"], done.headers) == ("landed", {})
+    assert await sent_by(m) == 2
+    assert (await enter(m, "in-1", "40")).body["tx_hash"] == done.body["tx_hash"]
+    raw = chain.signed_transaction(before)
+    assert raw is not None
+    assert await chain.receipt(raw.tx_hash) is None
+
+
+async def test_a_void_act_gives_the_owners_approval_back(
+    world: World, keys: AgentKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await hosted(world, approval_above_usdc="30")
+    held: Any = (await enter(m, "in-1", "40")).body
+    decision = {"approval_id": held["approval"]["approval_id"], "decision": "approve"}
+    assert (await m.as_owner("owner_approval_decide", **decision)).status == 200
+    await waiting(m, "in-1", monkeypatch)
+    await took_its_nonce(m, keys)
+    # Another key names another act: the one that can never be mined took nothing.
+    done: Any = (await enter(m, "in-2", "40")).body
+    assert done["outcome"] == "landed", done
+    assert await sent_by(m) == 2
+
+
+async def test_a_result_that_nobody_asked_for_is_recorded_by_the_next_act(
+    world: World, keys: AgentKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await hosted(world)
+    tx_hash = await landed(m, await waiting(m, "in-1", monkeypatch))
+    assert (await enter(m, "in-2", "5")).body["outcome"] == "landed"
+    rows: Any = (await m.as_agent("mandate_events")).body["items"]
+    assert [r["kind"] for r in rows if r["tx_hash"] == tx_hash] == ["buy"]
+
+
+async def test_what_no_node_takes_for_lack_of_coins_says_so(
+    world: World, keys: AgentKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, chain = await hosted(world), world.chains.get(CHAIN_ID)
+    real = type(chain).sending_facts
+    balance = 1_000
+
+    async def poor(self: Any, address: str) -> Any:
+        return replace(await real(self, address), balance=balance)
+
+    async def refusing(signed: SignedTransaction) -> None:
+        monkeypatch.setattr(type(chain), "sending_facts", poor)
+        raise Refused(refusal("chain_unavailable", chain_id=CHAIN_ID, why="insufficient funds"))
+
+    with monkeypatch.context() as broke:
+        broke.setattr(chain, "broadcast", refusing)
+        told = await enter(m, "in-1", "40")
+    assert (told.status, told.body["error"], told.body["retry_safe"]) == (409, "gas_needed", True)
+    detail: Any = told.body["detail"]
+    assert int(detail["amount_wei"]) > 0
+    monkeypatch.setattr(type(chain), "sending_facts", real)
+    assert (await enter(m, "in-1", "40")).body["outcome"] == "landed"
+    assert await sent_by(m) == 1
 
 
 @pytest.mark.parametrize("on_chain", [False, True])
