@@ -78,8 +78,8 @@ async def transaction_of_nonce(chain: Node, sender: str, nonce: int, newest: int
             low, high = (low, middle) if await count.at(middle) > nonce else (middle, high)
     except NodeError:
         return None
-    found = await _transactions_of_block(rpc, high, sender)
-    return next((tx.hash for tx in found if tx.nonce == nonce), None)
+    in_block = await _transactions_of_block(rpc, high, sender)
+    return next((tx.hash for tx in in_block if tx.nonce == nonce), None)
 
 
 @dataclass(frozen=True, slots=True)
