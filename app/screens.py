@@ -31,6 +31,7 @@ from app.pages import (
     notices,
     order,
     orders,
+    phone,
     public,
     session,
     signing,
@@ -51,6 +52,7 @@ READING: Final = frozenset({"GET", "HEAD"})
 
 PAGES: Final[tuple[PageRoute, ...]] = (
     *session.PAGES,
+    *phone.PAGES,
     *mandates.PAGES,
     *mandate.PAGES,
     *approval.PAGES,

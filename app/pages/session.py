@@ -12,14 +12,15 @@ from app.components import refusal
 from app.language import came_from, keep_language
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import mandates
+from app.pages.phone import LOOPBACK, address_of
 from app.replies import Record
 from app.words import money
 from app.words.text import LANGUAGES
+from app.words.wallet_apps import openings
 from domain.refusals import invalid
 from tools.dispatch.run import door_is_open
 from tools.model.operation import ANONYMOUS
 
-LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 TEXT: Final = """\
 Delegated-spending wallet
 
@@ -97,6 +98,7 @@ def show_signing_in(
     local = urlsplit(base_url).hostname in LOOPBACK
     view = Record(
         next=next_page,
+        wallets=tuple(openings(address_of(visit, next_page))),
         ended=ended,
         sent=sent,
         unsafe=not (session_guard.is_secure(base_url) or local),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from typing import Final
 
-import segno
 from pydantic import Field
 
 from domain.agents.deposit_routes import DepositRoute, routes, transfer_link
@@ -15,6 +13,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.context.access import wallet_of
 from tools.model.fields import Address, Nothing
 from tools.model.operation import AnyContext, Operation, RequestContext, RequestModel, ResponseModel
+from tools.model.qr_code import qr_svg
 
 
 class RoutesIn(RequestModel):
@@ -86,7 +85,7 @@ def read_routes(uow: UnitOfWork, ctx: RequestContext[RoutesIn, None]) -> RoutesO
         next_cursor=None,
         destination=Destination(chain=chain_id, asset=asset, address=token),
         link=link,
-        qr_svg=_qr(link) if link else None,
+        qr_svg=qr_svg(link) if link else None,
     )
 
 
@@ -95,12 +94,6 @@ def _usdc_if_named(ctx: AnyContext, chain_id: int) -> str | None:
         return ctx.chains.get(chain_id).usdc
     except Refused:
         return None
-
-
-def _qr(text: str) -> str:
-    out = io.BytesIO()
-    segno.make(text, micro=False).save(out, kind="svg", scale=4, border=2)
-    return out.getvalue().decode()
 
 
 def read_assets(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> AssetsOut:
