@@ -20,6 +20,7 @@ NOT_KEPT: Final = {**headers.STATIC, "Cache-Control": "no-store"}
 TYPES: Final[Mapping[str, str]] = {
     "css": "text/css",
     "js": "text/javascript",
+    "png": "image/png",
     "svg": "image/svg+xml",
 }
 
@@ -82,9 +83,10 @@ async def serve(request: web.Request) -> web.Response:
     if request.match_info["build"] != BUILD or name not in FILES:
         return web.Response(status=404, text="Not here.", headers=NOT_KEPT)
     packed = takes_gzip(request.headers.get("Accept-Encoding", ""))
+    content_type = TYPES[name.rpartition(".")[2]]
     return web.Response(
         body=PACKED[name] if packed else FILES[name],
-        content_type=TYPES[name.rpartition(".")[2]],
-        charset="utf-8",
+        content_type=content_type,
+        charset=None if content_type == "image/png" else "utf-8",
         headers={**headers.STATIC, **({"Content-Encoding": "gzip"} if packed else {})},
     )

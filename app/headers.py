@@ -8,7 +8,7 @@ from typing import Final
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'; manifest-src 'self'; "
+    "frame-ancestors 'none'; manifest-src 'self'; worker-src 'self'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
 # `no-referrer` would make a form say `Origin: null`, and no write could be told from a forged one.
@@ -34,7 +34,13 @@ STATIC: Final[Mapping[str, str]] = {
 }
 
 
-def asking(origins: Sequence[str]) -> Mapping[str, str]:
-    """The headers of a page whose script asks other origins too: the venue's, and no more."""
+def asking(origins: Sequence[str], *, registers: bool = False) -> Mapping[str, str]:
+    """The headers of a page whose script asks other origins too: the venue's, and no more.
+    `registers`: its script hands the browser the address of the worker of notices, under a policy
+    of that name.
+    """
     wider = " ".join(("connect-src 'self'", *origins))
-    return {**PAGE, "Content-Security-Policy": POLICY.replace("connect-src 'self'", wider)}
+    policy = POLICY.replace("connect-src 'self'", wider)
+    if registers:
+        policy = policy.replace("trusted-types 'none'", "trusted-types notices")
+    return {**PAGE, "Content-Security-Policy": policy}

@@ -168,18 +168,20 @@ class PageRequest:
         refused: OperationRefused | None = None,
         chain_id: int | None = None,
         asks: Sequence[str] = (),
+        registers: bool = False,
     ) -> web.Response:
         """Render the page; 304 where the browser has this version. `refused`: what the page shows a
         refusal of, whose status it has.
 
         A page depends on its view and its frame alone, so that their text is its version and an
-        unchanged page is not rendered again. `asks`: other origins that its script calls.
+        unchanged page is not rendered again. `asks`: other origins that its script calls;
+        `registers`: it registers the worker of notices.
         """
         status = status if refused is None else refused.status
         shell = self.shell(chain_id)
         identity = f"{BUILD} {template} {shell!r} {view!r}".encode()
         tag = f'"{hashlib.blake2b(identity, digest_size=10).hexdigest()}"'
-        response_headers = {**headers.asking(asks), "ETag": tag}
+        response_headers = {**headers.asking(asks, registers=registers), "ETag": tag}
         if status == 200 and self.request.headers.get("If-None-Match") == tag:
             return web.Response(status=304, headers=response_headers)
         body = render(template, shell.language, page=shell, view=view)

@@ -28,6 +28,7 @@ from app.pages import (
     funding,
     mandate,
     mandates,
+    notice_settings,
     notices,
     order,
     orders,
@@ -69,6 +70,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *order.PAGES,
     *books.PAGES,
     *venue_account.PAGES,
+    *notice_settings.PAGES,
     *notices.PAGES,
     *public.PAGES,
 )
@@ -87,6 +89,8 @@ def routes(
     lost = PageRoute("GET", "/app/{tail:(?!trade(/|$)).*}", _no_such_page, owner=False)
     return [
         web.get("/app/static/{build}/{name:.+}", assets.serve, name="screen.static"),
+        web.get(notice_settings.WORKER, notice_settings.serve_worker, name="screen.worker"),
+        web.get(notice_settings.MANIFEST, notice_settings.serve_manifest, name="screen.manifest"),
         *(
             web.route(p.method, p.path, partial(answer, p), name=f"screen.{p.method}.n{n}")
             for n, p in enumerate(PAGES)

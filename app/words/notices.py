@@ -32,6 +32,7 @@ MESSAGES: Final[Mapping[str, str]] = {
 }
 """The same, and what is sent because its owner asks for it at that moment."""
 SENDER: Final = _("Mandates")
+OTHER: Final = _("Something asks for your look.")
 LETTER_SETTINGS: Final = _("Choose what you are told")
 LETTER_STOP: Final = _("Send no more e-mails to this address")
 LETTER_END: Final = _(

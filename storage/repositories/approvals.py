@@ -181,10 +181,17 @@ class ApprovalRepository(Repository):
         return APPROVALS.page(self._sql, where, by, after, limit, **values)
 
     def of_owner(
-        self, owner_id: str, *, status: str | None, after: str | None, limit: int, now: datetime
+        self,
+        owner_id: str,
+        *,
+        status: str | None,
+        after: str | None,
+        limit: int,
+        now: datetime,
+        approval_id: str | None = None,
     ) -> list[Approval]:
-        """The items of all of an owner's mandates, those that are good the longest first; `status`
-        as shown at `now`.
+        """The items of all of an owner's mandates, or one of them, those that are good the longest
+        first; `status` as shown at `now`.
 
         Each stored status is a range of one index, read no further than the page.
         """
@@ -193,6 +200,9 @@ class ApprovalRepository(Repository):
             where, by = f"owner_id = :owner AND status = :status{when}", "expires_at, approval_id"
             values: dict[str, object] = {"now": micros(now)} if when else {}
             values |= {"owner": owner_id, "status": stored}
+            if approval_id is not None:
+                where += " AND approval_id = :one"
+                values["one"] = approval_id
             items += APPROVALS.page(self._sql, where, by, after, limit, **values)
         return sorted(items, key=lambda i: (i.expires_at, i.approval_id), reverse=True)[:limit]
 

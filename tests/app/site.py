@@ -124,7 +124,7 @@ class Browser:
                 answer.status, answer.headers.copy(), await answer.text() if is_page else ""
             )
             if not is_page:
-                page.words = await answer.text()
+                page.words = await answer.text(errors="replace")
             return page
 
     async def get(self, path: str, **headers: str) -> Page:

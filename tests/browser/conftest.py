@@ -19,6 +19,7 @@ from tests.browser import window
 from tests.browser.wallet import Wallet
 from tests.world import Evm, Mandated, World, a_world, config_of
 from tools.catalogue import OPERATIONS
+from tools.model.web_push import WebPush, new_private_key
 from tools.model.webhook_signing import WebhookSigning
 
 FIGURES = window.ROOT / "build" / "screens" / "figures.json"
@@ -81,6 +82,8 @@ async def a_stage(world: World, chromium: Any) -> AsyncIterator[Stage]:
     config = replace(config_of(world.evm), base_url=found.base)
     object.__setattr__(world.deps, "config", config)
     object.__setattr__(world.deps, "webhooks", WebhookSigning(b"k" * 32))
+    object.__setattr__(world.deps, "push", WebPush(new_private_key(), None))
+    object.__setattr__(world.deps, "email", True)
     await found.stop()
     await found.start()
     try:

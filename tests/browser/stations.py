@@ -44,6 +44,8 @@ NOWHERE: Final[Values] = {
     "book": ["b_" + A],
     "hook": ["wh_" + A],
     "ask": ["s1." + A],
+    "code": ["c" * 32],
+    "receiver": ["wh_" + A],
 }
 """What a part of an address may be where there is nothing of the kind."""
 QUERIES: Final[dict[str, tuple[str, ...]]] = {

@@ -62,6 +62,7 @@ class OwnerApprovalsIn(RequestModel):
     status: Literal["pending", "approved", "declined", "expired", "used"] | None = Field(
         default=None, description="only these"
     )
+    approval_id: str | None = Field(default=None, max_length=64, description="this item alone")
     limit: Limit = 50
     cursor: Cursor = None
 
@@ -133,7 +134,12 @@ async def read_all(
 
         def some(uow: UnitOfWork) -> list[_AgentApproval]:
             items = uow.approvals.of_owner(
-                owner, status=request.status, after=after, limit=limit, now=now
+                owner,
+                status=request.status,
+                approval_id=request.approval_id,
+                after=after,
+                limit=limit,
+                now=now,
             )
             return [_AgentApproval(i, uow.mandates.get(i.public_id)) for i in items]
 
