@@ -90,6 +90,9 @@ async def read_body(request: web.Request, patience_s: float) -> bytes:
     """The body, which has so long to arrive. Errors: those of aiohttp; RequestPayloadError for one
     that is late.
     """
+    if request.content.is_eof():
+        # All of it has arrived: nothing is waited for.
+        return await request.read()
     try:
         async with asyncio.timeout(patience_s):
             return await request.read()
