@@ -136,6 +136,29 @@ async def test_a_client_sees_the_sets_that_it_asks_for_and_may_call_any_tool(
         assert "items" in (told.structured_content or {})
 
 
+@pytest.mark.parametrize(("sets", "more"), [("core", 2), ("core,trading,public", 0)])
+async def test_the_official_client_lists_anew_for_each_call_of_a_tool_that_no_list_shows(
+    service: Service, monkeypatch: pytest.MonkeyPatch, sets: str, more: int
+) -> None:
+    """It looks for the schema of the answer; a host that names the set is spared that."""
+    headers = {"X-Service-User-Key": service.key, SETS: sets}
+    async with (
+        create_mcp_http_client(headers=headers) as inner,
+        Client(streamable_http_client(service.base + "/mcp", http_client=inner)) as client,
+    ):
+        await client.list_tools()
+        lists, ask = list[int](), client.session.list_tools
+
+        async def counted(**named: Any) -> Any:
+            lists.append(1)
+            return await ask(**named)
+
+        monkeypatch.setattr(client.session, "list_tools", counted)
+        for _ in range(2):
+            assert not (await client.call_tool("hall_list", {})).is_error
+        assert len(lists) == more
+
+
 async def test_a_set_that_there_is_not_is_refused_where_the_list_is_asked(service: Service) -> None:
     for path, header in (("/mcp", "core,nothing"), ("/mcp/x/nothing", "core")):
         asked = modern("tools/list")
