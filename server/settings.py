@@ -291,6 +291,10 @@ class Settings(BaseSettings):
     """Of `wallet mcp --url`: how long an answer of the service is waited for; then an error says
     whether the call may have happened.
     """
+    agent_gas_most_wei: int = Field(default=5 * 10**16, ge=1)
+    """Of `wallet mcp --url` with a key on this machine: the most that the gas of one act may cost,
+    in the chain's own coin. The service names the fee; above this nothing is signed.
+    """
 
     # Section: The trading venue
     venue_mainnet_url: str = "https://api.hyperliquid.xyz"

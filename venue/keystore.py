@@ -82,6 +82,10 @@ class Keystore:
         key = self._find("agent", name)
         return None if key is None else key.to_bytes()
 
+    def agent_key_count(self) -> int:
+        """The number of agents' keys that have not ended."""
+        return sum(1 for _ in self._folder.glob("agent-*.json"))
+
     def end_agent(self, name: str) -> None:
         """Put an agent's key away: nothing is signed with it from now on, and none is created in
         its place. Its sealed file stays, as what is paid to its address could never be moved

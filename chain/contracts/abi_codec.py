@@ -277,6 +277,21 @@ def _functions_by_selector() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
     return signatures | {create.selector: (create.name, create.types)}
 
 
+def call_arguments(function: str, data: str) -> tuple[AbiValue, ...] | None:
+    """The arguments of calldata of a function `name(type,…)`, exactly as it encodes them; None for
+    other calldata. Never raises.
+    """
+    types = function[function.index("(") + 1 : -1].split(",")
+    try:
+        raw = bytes.fromhex(data.removeprefix("0x"))
+        if raw[:4] != keccak(text=function)[:4]:
+            return None
+        arguments: tuple[AbiValue, ...] = decode(types, raw[4:])
+        return arguments if encode(types, arguments) == raw[4:] else None
+    except (ValueError, DecodingError):
+        return None
+
+
 def execution(data: str) -> tuple[str, str, Usdc] | None:
     """(target, data, approve amount) from calldata of the vault's execute or executeApproved; None
     for other calldata. Never raises.

@@ -112,7 +112,7 @@ class Recipe:
 
 
 Way = Literal["enter", "exit"]
-_ENTRIES: Final[Mapping[str, Recipe]] = {
+ENTRIES: Final[Mapping[str, Recipe]] = {
     "erc4626": Recipe("deposit(uint256,address)", ("amount", "vault"), pulls=True),
     "aave": Recipe(
         "supply(address,uint256,address,uint16)", ("usdc", "amount", "vault", "0"), pulls=True
@@ -244,7 +244,7 @@ class Market:
 
     def entry(self) -> Recipe:
         """The call by which it is entered. Errors: `no_recipe`."""
-        recipe = _ENTRIES.get(self.kind)
+        recipe = ENTRIES.get(self.kind)
         if recipe is None or self.address is None:
             raise Refused(refusal("no_recipe", market=self.id, way="enter"))
         return recipe

@@ -19,7 +19,7 @@ from chain.quorum import majority, note_dissent, query_each_node
 from domain.chain_facts import BlockStamp
 from domain.mandates.markets import from_config
 from domain.ports import Clock
-from domain.refusals import Refused
+from domain.refusals import Refused, SigningRefused
 from server.cli.host_checks import (
     database_files,
     examine_address,
@@ -31,9 +31,12 @@ from server.cli.output import DoctorFinding
 from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
+from server.signer.client import SignerClient
 from server.system import SystemClock
 from server.wiring import mail_client, web_push
 from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
+from storage.store import open_store
+from tools.model.switches import is_on
 
 FILE_COLUMNS: Final = 240
 CLOCK: Final = SystemClock()
@@ -47,7 +50,9 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     """Look at everything."""
     facts = settings.chain_facts()
     looks = [*map(_chain_findings, facts), examine_venue(settings)]
-    own = (_database(settings), examine_address(settings), _mail(settings))
+    own = (
+        _database(settings), examine_address(settings), _mail(settings), _agents_keys(settings),
+    )  # fmt: skip
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
     with without_retries():
         host, groups = await asyncio.gather(asyncio.gather(*own), asyncio.gather(*looks))
@@ -140,6 +145,34 @@ def _push(settings: Settings) -> DoctorFinding:
         why = "some push services take nothing: set WALLET_PUSH_CONTACT or an https WALLET_BASE_URL"
         return DoctorFinding("browsers", True, "no contact", why, warns=True)
     return DoctorFinding("browsers", True, f"told in the name of {push.contact}")
+
+
+async def _agents_keys(settings: Settings) -> DoctorFinding:
+    """The signer's keys of agents, beside those that the database names."""
+    if not is_on(settings.hosted_agents):
+        return DoctorFinding("agents' keys", True, "off", "an agent acts with a key of its own")
+    if settings.signer_socket is None:
+        why = "no key can be held for an agent: set WALLET_SIGNER_SOCKET"
+        return DoctorFinding("agents' keys", False, "on, without a signer", why)
+    try:
+        held = await SignerClient(settings.signer_socket).agent_key_count()
+    except Refused:
+        why = "no agent whose key is held acts, and no key is made or put away"
+        return DoctorFinding("agents' keys", False, "on, and the signer does not answer", why)
+    except SigningRefused as refused:
+        return DoctorFinding("agents' keys", False, "on here, and not in the signer", str(refused))
+    try:
+        store = await open_store(settings.database_url, settings.patience())
+        try:
+            signing = await store.read(lambda uow: uow.hosted_keys.count(CLOCK.now()))
+        finally:
+            await store.close()
+    except Exception:
+        # The database has a finding of its own.
+        return DoctorFinding("agents' keys", True, f"on, {held} in the signer")
+    lost = "" if held >= signing else "the signer lacks keys that mandates name"
+    state = f"on, {held} in the signer, {signing} in use"
+    return DoctorFinding("agents' keys", not lost, state, lost)
 
 
 async def _mail(settings: Settings) -> DoctorFinding:

@@ -80,21 +80,36 @@ def _ready(address: str) -> None:
     type=click.Path(path_type=Path),
     help="With --url: sign acts here, with the private key of this file (mode 0600).",
 )
-def mcp(url: str | None, toolsets: str, agent_key_file: Path | None) -> None:
+@click.option(
+    "--agent-key-keyring",
+    metavar="NAME",
+    help="With --url: sign acts here, with the private key that the system's keyring has under "
+    "this name of the service mandate-wallet.",
+)
+def mcp(
+    url: str | None, toolsets: str, agent_key_file: Path | None, agent_key_keyring: str | None
+) -> None:
     """Speak MCP on stdin and stdout, with the agent key of WALLET_SERVICE_USER_KEY."""
     try:
         parse_toolsets(toolsets)
     except Refused as unknown:
         why = unknown.refusal.fields[0]["msg"]
         raise click.BadParameter(f"it needs {why}", param_hint="--toolsets") from None
-    if agent_key_file is not None and url is None:
-        raise click.UsageError("--agent-key-file stands with --url")
+    if agent_key_file is not None and agent_key_keyring is not None:
+        raise click.UsageError("--agent-key-file and --agent-key-keyring name one key each")
+    if (agent_key_file is not None or agent_key_keyring is not None) and url is None:
+        raise click.UsageError("--agent-key-file and --agent-key-keyring stand with --url")
     if url is None:
         from server.runtime.stdio import serve_stdio
 
         _run(lambda: serve_stdio(_settings(), toolsets))
         return
-    from server.mcp_api.local_signer import LocalSigner, UnsafeKeyFile
+    from server.mcp_api.local_signer import (
+        LocalSigner,
+        UnusableKey,
+        key_of_file,
+        key_of_keyring,
+    )
     from server.mcp_api.proxy import endpoint, relay
 
     try:
@@ -105,11 +120,17 @@ def mcp(url: str | None, toolsets: str, agent_key_file: Path | None) -> None:
     key = settings.service_user_key
     raw_key = key.get_secret_value() if key else None
     signer = None
-    if agent_key_file is not None:
-        try:
-            signer = LocalSigner(agent_key_file, address, raw_key, settings.mcp_wait_s)
-        except UnsafeKeyFile as unsafe:
-            raise click.BadParameter(str(unsafe), param_hint="--agent-key-file") from None
+    hint = "--agent-key-file" if agent_key_file is not None else "--agent-key-keyring"
+    try:
+        local = None if agent_key_file is None else key_of_file(agent_key_file)
+        if agent_key_keyring is not None:
+            home = Path(click.get_app_dir("mandate-wallet"))
+            local = key_of_keyring(agent_key_keyring, home)
+        if local is not None:
+            gas_most = settings.agent_gas_most_wei
+            signer = LocalSigner(local, address, raw_key, settings.mcp_wait_s, gas_most=gas_most)
+    except UnusableKey as unusable:
+        raise click.BadParameter(str(unusable), param_hint=hint) from None
     _run(lambda: relay(address, raw_key, settings.mcp_wait_s, toolsets, signer))
 
 

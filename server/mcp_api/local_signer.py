@@ -5,13 +5,15 @@ sees.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -21,6 +23,7 @@ import httpx2
 from chain.contracts import abi_codec, transactions
 from domain.agents.key_rules import GAS_MOST
 from domain.chain_facts import Transaction
+from domain.mandates.markets import ENTRIES, EXITS
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from http_shim.identity import KEY_HEADER
@@ -34,15 +37,25 @@ ACT: Final = "mandate_act"
 TRIES: Final = 3
 CONNECT_S: Final = 10
 _KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+KEYRING_SERVICE: Final = "mandate-wallet"
 _PUBLIC_ID: Final = re.compile(r"m_[a-z2-7]{10}")
 
 
-class UnsafeKeyFile(Exception):
-    """The key file cannot be used; the sentence says why."""
+class UnusableKey(Exception):
+    """The key cannot be used; the sentence says why."""
 
 
 class NotSigned(Exception):
     """The service asks for another signature than this act takes; the sentence says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalKey:
+    """A private key, 32 bytes in hex, and the folder for what it signs."""
+
+    secret: str = field(repr=False)
+    folder: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +73,26 @@ class Answered:
 
 
 class LocalSigner:
-    """Acts through the service with the key of a file; what it signs lies beside that file before
+    """Acts through the service with a key of this machine; what it signs lies in its folder before
     it is sent.
     """
 
-    def __init__(self, key_file: Path, mcp_url: str, agent_key: str | None, wait_s: int):
-        """Errors: UnsafeKeyFile."""
-        self._key, self._clock = _read_key(key_file), SystemClock()
+    def __init__(
+        self,
+        key: LocalKey,
+        mcp_url: str,
+        agent_key: str | None,
+        wait_s: int,
+        *,
+        gas_most: int = 2**256,
+    ):
+        """`gas_most` in wei is the most that one transaction may cost. Errors: UnusableKey."""
+        self._gas_most = gas_most
+        self._key, self._folder, self._clock = key.secret, key.folder, SystemClock()
         self.address = transactions.address_of(self._key)
-        self._folder = key_file.with_name(f"{key_file.name}.sent")
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if stat.S_IMODE(self._folder.stat().st_mode) & 0o077:
-            raise UnsafeKeyFile(f"{self._folder} is for its owner alone: chmod 700")
+            raise UnusableKey(f"{self._folder} is for its owner alone: chmod 700")
         self._base = mcp_url.rpartition("/mcp")[0]
         timeout = httpx2.Timeout(CONNECT_S, read=wait_s)
         self._http = httpx2.AsyncClient(
@@ -165,6 +186,8 @@ class LocalSigner:
             raise NotSigned("the mandate names another address than that of the key")
         if transaction.value != 0 or not 0 < transaction.gas <= GAS_MOST:
             raise NotSigned("the transaction carries coins, or its gas is out of bounds")
+        if transaction.gas * transaction.max_fee > self._gas_most:
+            raise NotSigned("the gas may cost more than WALLET_AGENT_GAS_MOST_WEI")
         vault = await self._vault(path)
         if (transaction.chain_id, transaction.to.lower()) != vault:
             raise NotSigned("the transaction does not go to the mandate's vault")
@@ -176,7 +199,7 @@ class LocalSigner:
         call = abi_codec.execution(transaction.data)
         if call is None:
             raise NotSigned("the transaction is no execute or executeApproved")
-        _check_action(action, *call)
+        _check_action(action, vault[1], *call)
 
     async def _vault(self, path: str) -> tuple[int, str]:
         """The chain and vault of a mandate: as they were when this key signed for it first."""
@@ -231,7 +254,7 @@ def _transaction(raw: object) -> Transaction:
     )
 
 
-def _check_action(action: ActionIn, target: str, data: str, amount: Usdc) -> None:
+def _check_action(action: ActionIn, vault: str, target: str, data: str, amount: Usdc) -> None:
     """Hold the call to what was asked for. Errors: NotSigned."""
     if action.kind == "call":
         named = (action.target or "").lower(), (action.data or "").lower()
@@ -240,20 +263,68 @@ def _check_action(action: ActionIn, target: str, data: str, amount: Usdc) -> Non
         same = amount == (action.amount_usdc if action.kind == "enter" else ZERO)
     if not same:
         raise NotSigned("the transaction is another call than the one that was asked for")
+    if action.kind != "call":
+        _check_market_call(action, vault, data)
 
 
-def _read_key(path: Path) -> str:
-    """The private key of a file that is its owner's alone. Errors: UnsafeKeyFile."""
+def _check_market_call(action: ActionIn, vault: str, data: str) -> None:
+    """Hold the calldata that a market's name stands for to the calls that are known here, word by
+    word. An exit that the service's markets file names itself may be another function; it is given
+    no USDC. Errors: NotSigned.
+    """
+    is_exit = action.kind == "exit"
+    known = itertools.chain(*EXITS.values()) if is_exit else ENTRIES.values()
+    for recipe in known:
+        arguments = abi_codec.call_arguments(recipe.function, data)
+        if arguments is None:
+            continue
+        wanted = recipe.arguments(action.amount_usdc or 0, vault, "")
+        for word, wants, has in zip(recipe.words, wanted, arguments, strict=True):
+            # Which asset it is says the pool, and the vault approves USDC alone.
+            is_free = word in ("usdc", "shares") or (word == "amount" and not action.amount_usdc)
+            plain = wants.micros if isinstance(wants, Usdc) else wants
+            if not is_free and str(has).lower() != str(plain).lower():
+                raise NotSigned("the call of the market is none that this machine knows")
+        return
+    if not is_exit:
+        raise NotSigned("the call of the market is none that this machine knows")
+
+
+def key_of_file(path: Path) -> LocalKey:
+    """The private key of a file that is its owner's alone. Errors: UnusableKey."""
     try:
         info = path.stat()
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError):
-        raise UnsafeKeyFile(f"{path} cannot be read") from None
+        raise UnusableKey(f"{path} cannot be read") from None
     if info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o077:
-        raise UnsafeKeyFile(f"{path} is for its owner alone: chmod 600")
+        raise UnusableKey(f"{path} is for its owner alone: chmod 600")
     if not _KEY.fullmatch(text):
-        raise UnsafeKeyFile(f"{path} holds no private key: 32 bytes in hex")
-    return text
+        raise UnusableKey(f"{path} holds no private key: 32 bytes in hex")
+    return LocalKey(text, path.with_name(f"{path.name}.sent"))
+
+
+def key_of_keyring(name: str, home: Path) -> LocalKey:
+    """The private key that the system's keyring has under a name; what it signs lies in a folder of
+    this name in `home`. Errors: UnusableKey.
+    """
+    if not _NAME.fullmatch(name):
+        raise UnusableKey("a name has 1 to 64 characters from letters, digits and . _ -")
+    if find_spec("keyring") is None:
+        raise UnusableKey("it needs the extra `keyring`: pip install 'mandate-wallet[keyring]'")
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        text = keyring.get_password(KEYRING_SERVICE, name)
+    except KeyringError as error:
+        raise UnusableKey(f"the keyring cannot be read ({type(error).__name__})") from None
+    if text is None:
+        how = f"`keyring set {KEYRING_SERVICE} {name}` takes one"
+        raise UnusableKey(f"the keyring has no key of this name: {how}")
+    if not _KEY.fullmatch(text.strip()):
+        raise UnusableKey("what the keyring has under this name is no private key: 32 bytes in hex")
+    return LocalKey(text.strip(), home / f"{name}.sent")
 
 
 def _write(path: Path, content: Mapping[str, object]) -> None:

@@ -35,6 +35,9 @@ class AgentKeystore(Protocol):
     def agent_key(self, name: str) -> bytes | None:
         """The key; None where there is none."""
 
+    def agent_key_count(self) -> int:
+        """The number of keys that have not ended."""
+
     def end_agent(self, name: str) -> None:
         """Put the key away."""
 
@@ -50,6 +53,8 @@ class AgentKeys:
 
     async def answer(self, request: Mapping[str, object]) -> dict[str, object]:
         """Answer one request about an agent's key. Errors: SigningRefused with the reason."""
+        if request["do"] == "agent_key_count":
+            return {"count": self.keys.agent_key_count()}
         name = request.get("key")
         if not isinstance(name, str):
             raise SigningRefused("the name of a key is due")

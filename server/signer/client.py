@@ -70,6 +70,10 @@ class SignerClient:
         """No transaction is signed with the agent's key from now on."""
         await self.ask({"do": "agent_end", "key": key})
 
+    async def agent_key_count(self) -> int:
+        """The number of agents' keys that sign."""
+        return int((await self.ask({"do": "agent_key_count"}))["count"])
+
     async def agent_signed(
         self, key: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
     ) -> str:

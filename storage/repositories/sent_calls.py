@@ -7,7 +7,7 @@ from typing import Final
 
 from domain.agents.sent_calls import HostedKey, SentCall
 from storage.codec import Table
-from storage.sql import Repository, exists, micros
+from storage.sql import Repository, exists, first, micros
 
 # Of one account: acts follow one another, so that more are open after trouble of nodes alone.
 OPEN_MOST: Final = 3
@@ -107,3 +107,9 @@ class HostedKeyRepository(Repository):
         """Note that the signer has put the key away."""
         text = "UPDATE hosted_keys SET away_at = :at WHERE agent_id = :agent AND number = :number"
         self._sql.run(text, at=micros(now), agent=key.agent_id, number=key.number)
+
+    def count(self, now: datetime) -> int:
+        """The number of keys that sign."""
+        where = f"SELECT count(*) AS n FROM hosted_keys WHERE ended_at IS NULL AND NOT {_OVER}"
+        row = first(self._sql, where, now=micros(now))
+        return 0 if row is None else int(row["n"])

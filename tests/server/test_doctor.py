@@ -25,8 +25,9 @@ from server.settings import ChainSettings, Settings
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
+from tests.hosted import signing
 from tests.tools.trading.conftest import a_desk, order_key
-from tests.world import Clock
+from tests.world import Clock, World
 
 pytestmark = pytest.mark.anyio
 BUILDER = Account.from_key("0x" + "bb" * 32).address
@@ -215,3 +216,33 @@ async def test_a_database_of_several_processes_wants_state_keys(sqlite_url: str)
         found = {f.what: f for f in await examine(settings)}["state keys"]
         assert found.works is works
         assert "kkkk" not in found.state + found.effect
+
+
+async def agents_keys(settings: Settings) -> DoctorFinding:
+    return {f.what: f for f in await examine(settings)}["agents' keys"]
+
+
+async def test_the_signers_keys_of_agents_are_counted_beside_the_record(
+    world: World, sqlite_url: str, tmp_path: Path
+) -> None:
+    url, socket = sqlite_url, tmp_path / "signer.sock"
+    off = await agents_keys(Settings(database_url=url))
+    assert (off.works, off.state) == (True, "off")
+    alone = await agents_keys(Settings(database_url=url, hosted_agents="on"))
+    assert (alone.works, "WALLET_SIGNER_SOCKET" in alone.effect) == (False, True)
+    settings = Settings(database_url=url, hosted_agents="on", signer_socket=socket)
+    away = await agents_keys(settings)
+    assert (away.works, "does not answer" in away.state) == (False, True)
+    async with signing(world, tmp_path):
+        owner, _ = await world.owner()
+        for _ in range(2):
+            agent, _ = await world.agent(owner)
+            await world.ok("owner_agent_hosted_key_make", owner, agent_id=agent.user_id)
+        found = await agents_keys(settings)
+        assert (found.works, found.state) == (True, "on, 2 in the signer, 2 in use")
+        await world.ok("owner_agent_hosted_key_end", owner, agent_id=agent.user_id)
+        assert (await agents_keys(settings)).state == "on, 1 in the signer, 1 in use"
+        for file in (tmp_path / "keys").glob("*.json"):
+            file.unlink()
+        lost = await agents_keys(settings)
+        assert (lost.works, lost.effect) == (False, "the signer lacks keys that mandates name")

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import keyring
 import pytest
 from eth_account import Account
+from keyring.backends import fail
+from keyrings.alt.file import PlaintextKeyring
 from mcp import Client, StdioServerParameters
 
 from chain.contracts import transactions
 from domain.chain_facts import SignedTransaction
+from domain.money import Usdc
 from server.mcp_api import local_signer
-from server.mcp_api.local_signer import LocalSigner, UnsafeKeyFile
+from server.mcp_api.local_signer import (
+    KEYRING_SERVICE,
+    LocalSigner,
+    UnusableKey,
+    key_of_file,
+    key_of_keyring,
+)
 from tests.surfaces.conftest import running
 from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
@@ -34,7 +45,7 @@ class Local:
         self.m, self.base, self.key, self.file = m, base, key, file
 
     def signer(self) -> LocalSigner:
-        return LocalSigner(self.file, f"{self.base}/mcp", self.key, 60)
+        return LocalSigner(key_of_file(self.file), f"{self.base}/mcp", self.key, 60)
 
     async def act(self, name: str, **action: Any) -> Any:
         signer = self.signer()
@@ -228,15 +239,121 @@ async def test_a_larger_amount_and_another_vault_later_are_not_signed(
     assert "mandate's vault" in (await local.act("in-3"))["reason"]
 
 
+async def test_a_taken_over_service_changes_no_word_of_a_markets_call(
+    local: Local, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each word of the call that the market's name stands for, but for which market it is."""
+    real, chain = LocalSigner._prepared, local.m.world.chains.get(CHAIN_ID)
+    market, thief = local.m.world.evm.market, local.m.owner_wallet.address
+    deposit = "deposit(uint256,address)"
+    calls = {
+        "another receiver": chain.function_call(deposit, (Usdc.parse("40"), thief)),
+        "another amount": chain.function_call(deposit, (Usdc.parse("39"), local.m.vault)),
+        "another function": chain.function_call("mint(uint256,address)", (40, local.m.vault)),
+        "more behind it": local.m.world.deposit_data(local.m.vault, "40") + "00",
+    }
+    for data in calls.values():
+
+        async def altered(self: LocalSigner, path: str, body: Any, data: str = data) -> Any:
+            answer: Any = await real(self, path, body)
+            call = chain.vault_call(local.m.vault, "execute", market, data, Usdc.parse("40"))
+            answer.body["to_sign"]["data"] = call.data
+            return answer
+
+        with monkeypatch.context() as taken:
+            taken.setattr(LocalSigner, "_prepared", altered)
+            told = await local.act("in-1")
+            assert (told["error"], "this machine knows" in told["reason"]) == (
+                "signer_refused",
+                True,
+            )
+    assert await local.sent() == 0
+    assert (await local.act("in-1"))["outcome"] == "landed"
+    leave = {"kind": "exit", "market": "test-market", "amount_usdc": "10"}
+    assert (await local.act("out-1", **leave))["outcome"] == "landed"
+    rest = {"kind": "exit", "market": "test-market", "share_bps": 10_000}
+    assert (await local.act("out-2", **rest))["outcome"] == "landed"
+
+
+async def test_a_fee_above_the_machines_own_bound_is_not_signed(local: Local) -> None:
+    signer = LocalSigner(
+        key_of_file(local.file), f"{local.base}/mcp", local.key, 60, gas_most=10**9
+    )
+    asked = {"public_id": local.m.id, "action": ENTER, "idempotency_key": "in-1"}
+    told: Any = (await signer.act(asked)).body
+    await signer.close()
+    assert (told["error"], "WALLET_AGENT_GAS_MOST_WEI" in told["reason"]) == (
+        "signer_refused",
+        True,
+    )
+    assert await local.sent() == 0
+
+
 def test_a_key_file_is_its_owners_alone(tmp_path: Path) -> None:
     file = tmp_path / "key"
-    with pytest.raises(UnsafeKeyFile, match="cannot be read"):
-        LocalSigner(file, "http://127.0.0.1/mcp", None, 1)
+    with pytest.raises(UnusableKey, match="cannot be read"):
+        key_of_file(file)
     file.write_text("11" * 32)
     file.chmod(0o640)
-    with pytest.raises(UnsafeKeyFile, match="chmod 600"):
-        LocalSigner(file, "http://127.0.0.1/mcp", None, 1)
+    with pytest.raises(UnusableKey, match="chmod 600"):
+        key_of_file(file)
     file.chmod(0o600)
     file.write_text("no key")
-    with pytest.raises(UnsafeKeyFile, match="no private key"):
-        LocalSigner(file, "http://127.0.0.1/mcp", None, 1)
+    with pytest.raises(UnusableKey, match="no private key"):
+        key_of_file(file)
+
+
+async def test_an_official_client_acts_with_a_key_of_the_keyring(local: Local) -> None:
+    """By the library's own choice of a backend, in the command as it is started."""
+    home = local.file.parent / "home"
+    home.mkdir()
+    env = {
+        "PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2]), "HOME": str(home),
+        "XDG_DATA_HOME": str(home), "XDG_CONFIG_HOME": str(home), "WALLET_SERVICE_USER_KEY": local.key,
+        "PYTHON_KEYRING_BACKEND": "keyrings.alt.file.PlaintextKeyring",
+    }  # fmt: skip
+    kept = subprocess.run(
+        [sys.executable, "-m", "keyring", "set", KEYRING_SERVICE, "scout"],
+        input=local.file.read_text(), env=env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert kept.returncode == 0, kept.stderr
+    args = ["-m", "server", "mcp", "--url", local.base, "--agent-key-keyring", "scout"]
+    where = StdioServerParameters(command=sys.executable, args=args, env=env, cwd=home)
+    asked = {"public_id": local.m.id, "action": ENTER, "idempotency_key": "in-1"}
+    with anyio.fail_after(STUCK_S):
+        async with Client(where) as client:
+            told: Any = (await client.call_tool("mandate_act", asked)).structured_content
+    assert told["outcome"] == "landed", told
+    assert await local.sent() == 1
+    (folder,) = home.rglob("scout.sent")
+    assert {f.stat().st_mode & 0o077 for f in [folder, *folder.iterdir()]} == {0}
+
+
+def test_a_keyring_without_a_good_key_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = PlaintextKeyring()
+    backend.file_path = str(tmp_path / "ring.cfg")  # type: ignore[method-assign, assignment]
+    before = keyring.get_keyring()
+    keyring.set_keyring(backend)
+    try:
+        with pytest.raises(UnusableKey, match="keyring set mandate-wallet scout"):
+            key_of_keyring("scout", tmp_path)
+        keyring.set_password(KEYRING_SERVICE, "scout", "a word")
+        with pytest.raises(UnusableKey, match="no private key"):
+            key_of_keyring("scout", tmp_path)
+        keyring.set_password(KEYRING_SERVICE, "scout", "0x" + "11" * 32 + "\n")
+        key = key_of_keyring("scout", tmp_path)
+        assert (key.secret, key.folder) == ("0x" + "11" * 32, tmp_path / "scout.sent")
+        assert "11" * 32 not in repr(key)
+        for name in ("", "../up", "a" * 65):
+            with pytest.raises(UnusableKey, match="characters"):
+                key_of_keyring(name, tmp_path)
+        keyring.set_keyring(fail.Keyring())
+        with pytest.raises(UnusableKey, match="cannot be read"):
+            key_of_keyring("scout", tmp_path)
+    finally:
+        keyring.set_keyring(before)
+    monkeypatch.setattr(local_signer, "find_spec", lambda name: None)
+    with pytest.raises(UnusableKey, match="mandate-wallet"):
+        key_of_keyring("scout", tmp_path)
