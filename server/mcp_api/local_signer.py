@@ -278,12 +278,12 @@ def _check_market_call(action: ActionIn, vault: str, data: str) -> None:
         arguments = abi_codec.call_arguments(recipe.function, data)
         if arguments is None:
             continue
-        wanted = recipe.arguments(action.amount_usdc or 0, vault, "")
-        for word, wants, has in zip(recipe.words, wanted, arguments, strict=True):
+        expected = recipe.arguments(action.amount_usdc or 0, vault, "")
+        for word, value, argument in zip(recipe.words, expected, arguments, strict=True):
             # Which asset it is says the pool, and the vault approves USDC alone.
             is_free = word in ("usdc", "shares") or (word == "amount" and not action.amount_usdc)
-            plain = wants.micros if isinstance(wants, Usdc) else wants
-            if not is_free and str(has).lower() != str(plain).lower():
+            plain = value.micros if isinstance(value, Usdc) else value
+            if not is_free and str(argument).lower() != str(plain).lower():
                 raise NotSigned("the call of the market is none that this machine knows")
         return
     if not is_exit:
