@@ -39,6 +39,7 @@ from app.pages import (
     statements,
     transactions,
     venue_account,
+    way_out,
 )
 from app.replies import Record
 from app.words.text import use_language
@@ -61,6 +62,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *signing.PAGES,
     *funding.PAGES,
     *acting.PAGES,
+    *way_out.PAGES,
     *transactions.PAGES,
     *statements.PAGES,
     *exports.PAGES,

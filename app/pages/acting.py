@@ -1,4 +1,4 @@
-"""One action of the owner on a vault, on a page of its own; the way out, step by step."""
+"""One action of the owner on a vault, on a page of its own."""
 
 from __future__ import annotations
 
@@ -61,22 +61,13 @@ ACTS: Final[Mapping[str, Record]] = {
     ),
     "unwind": _texts(
         _("Close a position"),
-        _(
-            "Your vault calls the market’s exit. What comes back stays in the vault until you "
-            "withdraw."
-        ),
-        _("Close it with my wallet"),
+        _("Your vault leaves the market. What comes back stays in the vault until you withdraw."),
+        _("Close position"),
         _("No USDC may leave the vault in this transaction; the vault sees to that."),
     ),
 }
 PATHS: Final[Mapping[str, str]] = {kind: kind for kind in ACTS} | {"record": "record-value"}
 """The page of each action."""
-LEAVING: Final[Mapping[str, str]] = {
-    "stop": _("Stop for good: the agent’s authority ends. Nothing is sold by it."),
-    "unwind": _("Close this position: what comes back stays in your vault."),
-    "settle": _("The result is fixed, once: by the withdrawal, if not before."),
-    "withdraw": _("Withdraw: everything but the agent’s earned share is paid to you."),
-}
 
 
 def _action_page(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
@@ -89,12 +80,12 @@ def _action_page(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
             agent = str(terms["typed_data"]["message"]["agent"])
             if not agent.strip("0x"):  # the terms name none: the one that accepted them
                 agent = str(call["decoded"]["args"][0])
-        return _show(visit, kind, read, call, refused, agent=agent)
+        return show_action(visit, kind, read, call, refused, agent=agent)
 
     return show
 
 
-def _show(
+def show_action(
     visit: PageRequest,
     kind: str,
     read: Json,
@@ -102,13 +93,14 @@ def _show(
     refused: Json | None,
     *,
     agent: str | None = None,
-    exit: Json | None = None,
+    exit: Record | None = None,
 ) -> web.Response:
     """`call` of the action's call operation, or the block of its refusal; `agent` who may act after
-    a resumption, `exit` what an unwind calls, and with what. `already`: what the record says is
-    done; who sees something else on the chain may still send it.
+    a resumption, `exit` the position that an unwind closes, with the texts of its page. `already`:
+    what the record says is done; who sees something else on the chain may still send it.
     """
-    public_id, texts, send = visit.path_part("id"), ACTS[kind], None
+    public_id, send = visit.path_part("id"), None
+    texts = ACTS[kind] if exit is None else Record({**ACTS[kind], **exit["texts"]})
     if call is not None:
         button, look, steps = texts["button"], texts["look"], read["steps"]
         send = sending.view(kind, public_id, [call], button=button, look=look, steps=steps)
@@ -138,52 +130,10 @@ def _already(kind: str, read: Json) -> str:
     return ""
 
 
-async def show_leave(visit: PageRequest) -> web.Response:
-    """The steps out of everything, each on its own page, with what they are estimated to cost."""
-    public_id = visit.path_part("id")
-    read = await visit.run("mandate_get", public_id=public_id)
-    plan = await visit.run("owner_close_all_plan", public_id=public_id)
-    steps = tuple(_leaving_step(s, f"/app/mandates/{public_id}/") for s in plan["steps"])
-    view = Record(read, steps=steps, plan=plan)
-    return visit.show("leave.html", view, chain_id=read["mandate"]["chain_id"])
-
-
-def _leaving_step(step: Json, base: str) -> Record:
-    """A step with the page that takes it, None where it takes none of its own."""
-    kind, target = step["step"], step.get("target")
-    href = base + kind if kind in ("stop", "withdraw") else None
-    if kind == "unwind" and target:
-        href = f"{base}unwind?target={target}"
-    values = {n: step.get(n) for n in ("market", "target", "value_est", "exit_cost_est")}
-    return Record(values, message=LEAVING[kind], href=href)
-
-
-async def show_unwind(visit: PageRequest) -> web.Response:
-    """One position's exit; without its call the page asks for it."""
-    public_id, target, data = (
-        visit.path_part("id"),
-        visit.query("target") or "",
-        visit.query("data"),
-    )
-    read = await visit.run("mandate_get", public_id=public_id)
-    if data is None:
-        is_repeat = visit.query("again") is not None
-        asks = Record(public_id=public_id, target=target, is_repeat=is_repeat)
-        return visit.show("unwind.html", asks, chain_id=read["mandate"]["chain_id"])
-    data = data.strip()
-    call, refused = await visit.run_or_refusal(
-        "mandate_unwind_call", public_id=public_id, target=target, data=data
-    )
-    way_out = Record(target=str(call["decoded"]["args"][0]), data=data) if call else None
-    return _show(visit, "unwind", read, call, refused, exit=way_out)
-
-
 PAGES: Final = (
     *(
         PageRoute("GET", f"/app/mandates/{{id}}/{path}", _action_page(kind))
         for kind, path in PATHS.items()
         if kind != "unwind"
     ),
-    PageRoute("GET", "/app/mandates/{id}/leave", show_leave),
-    PageRoute("GET", "/app/mandates/{id}/unwind", show_unwind),
 )

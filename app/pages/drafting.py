@@ -11,6 +11,7 @@ from aiohttp import web
 
 from app.components import refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
+from app.pages.way_out import left_by_agent
 from app.replies import Json, Record
 from app.words.money import percent, sentence_amount, typed
 from app.words.text import _
@@ -109,6 +110,9 @@ def draft_view(
             if r["id"] in named or (r["status"] == "live" and r["chain_id"] == m["chain_id"])
         ),
         other_calls=sum(map(_is_other_call, m["allowed_targets"])),
+        left_by_agent=left_by_agent(
+            [t for t in m["allowed_targets"] if _is_other_call(t)], markets
+        ),
         agents=tuple(_agents(m, own["items"], hall["items"])),
         more_agents=any(page.get("next_cursor") for page in (own, hall)),
         open_board=m["open_board"],

@@ -39,6 +39,7 @@ SOURCES: Final[Mapping[str, str]] = {
 }
 MANDATE: Final = ("public_id", "agent_id", "agent_name", "purpose", "signed_at", "ends_at")
 AGREED: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
+LOCKING: Final = 1_000_000  # micro-USDC of open positions, from which on the vault holds cash back
 LEAVING: Final = ("leave_now_est", "exit_cost_est", "agent_fee_reserved")
 EXPOSURE: Final = ("before_pause", "today", "ever", "until")
 
@@ -116,6 +117,8 @@ def _acts(read: Json) -> tuple[Record, ...]:
     if p["status"] == "working":
         pause = act("pause", _("Pause"))
         stop = act("stop", _("Stop for good"), "danger")
+        if money.micros_of(p["positions_est"]) >= LOCKING:  # closed one by one before that
+            withdraw = act("leave", _("Withdraw all"))
         return act("resume", _("Resume"), "go") if m["paused"] else pause, withdraw, stop
     if p["status"] in ("ended", "stopped"):
         return act("leave", _("Close positions"), "go"), withdraw

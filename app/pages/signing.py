@@ -11,6 +11,7 @@ from aiohttp import web
 from app import page_context
 from app.components import refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.pages.way_out import left_by_agent
 from app.replies import Json, Record, pick
 from app.words.clauses import inactive
 from app.words.fields import CLAUSE_OF, FIELDS, plain_value
@@ -27,11 +28,13 @@ async def show_review(visit: PageRequest, refused: OperationRefused | None = Non
     terms = await visit.run("owner_terms", public_id=public_id)
     m, clauses = read["mandate"], terms["clauses"]
     markets = next(c for c in clauses if c["key"] == "markets")
+    listed = await visit.run("markets_list")
     view = Record(
         m,
         signed=m["status"] != "draft",
         terms=terms,
         unpromised=tuple(_unpromised(clauses)),
+        left_by_agent=left_by_agent(m["allowed_targets"], listed),
         lines=tuple(_lines(terms["typed_data"])),
         # What the browser checks and the wallet signs.
         block=Record(

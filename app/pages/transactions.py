@@ -18,6 +18,8 @@ from app.words.text import _
 KINDS: Final[Mapping[str, str]] = {kind: kind for kind in acting.ACTS} | {"fund": "deposit"}
 PATHS: Final[Mapping[str, str]] = {"create": "create", "fund": "fund", **acting.PATHS}
 """The page on which an action starts over."""
+AFTERWARDS: Final[Mapping[str, str]] = {"create": "/fund", "stop": "/leave", "unwind": "/leave"}
+"""The page on which an action goes on once it is done."""
 OUTCOMES: Final[Mapping[str, tuple[Pill, str]]] = {
     "reverted": (
         Pill("bad", _("Failed on chain")),
@@ -106,7 +108,7 @@ async def show_transaction(visit: PageRequest) -> web.Response:
         )
         done = result is not None
     if done:
-        return visit.go(f"/app/mandates/{public_id}" + ("/fund" if creates else ""))
+        return visit.go(f"/app/mandates/{public_id}{AFTERWARDS.get(purpose, '')}")
     if refused is not None and refused["error"] == "tx_pending":
         outcome, refused = "pending", None
     if outcome == "unknown" and raw.get("block"):  # a receipt that tells of other contracts alone

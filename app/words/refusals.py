@@ -31,6 +31,8 @@ ALONE: Final[Mapping[str, str]] = {
     "owner_declined": _("You declined this action."),
     "approval_expired": _("This request has lapsed. Nothing was spent; the agent may ask again."),
     "body_too_large": _("That is more than this form takes."),
+    "no_position": _("Nothing is left in this market. Nothing was sent."),
+    "no_recipe": _("Only the agent can leave this market. Nothing was sent."),
     "tx_pending": _("The network has not settled this transaction yet. Do not send it again."),
     "agent_not_accepting": _("This agent takes no mandates at present. Choose another."),
     "mandate_signed": _("These terms are signed. They cannot be changed any more."),

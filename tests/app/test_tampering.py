@@ -367,11 +367,11 @@ async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: 
 
 
 def test_what_is_under_way_holds_its_own_page_and_position_and_no_other() -> None:
-    base, market, other = "/app/mandates/m_a", "0x" + "aB" * 20, "0x" + "12" * 20
+    base = "/app/mandates/m_a"
     exits = [
-        f"{base}/unwind?target={market}&data=0x01",
-        f"{base}/unwind?target={market.lower()}&data=0x0102",  # written otherwise, and for less
-        f"{base}/unwind?target={other}&data=0x01",
+        f"{base}/unwind?market=pool",
+        f"{base}/unwind?again=1&market=pool",
+        f"{base}/unwind?market=other",
         f"{base}/unwind",
         f"{base}/pause",
     ]

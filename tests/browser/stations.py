@@ -51,7 +51,7 @@ NOWHERE: Final[Values] = {
 QUERIES: Final[dict[str, tuple[str, ...]]] = {
     "/app/mandates/{id}/record": ("", "?as=stored"),
     "/app/mandates/{id}/fund": ("", "?amount=999999"),
-    "/app/mandates/{id}/unwind": ("", "?target=0x{zeros}&data=0x12345678"),
+    "/app/mandates/{id}/unwind": ("", "?market=test-market", "?market=nowhere"),
     "/app/mandates/{id}/tx/{hash}": ("?for=pause", "?for=create"),
     "/app/start": ("", "?draft={id}"),
     "/app/deposit": ("", "?amount=100"),

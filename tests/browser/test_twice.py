@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from chain.contracts import abi_codec
-from domain.money import Usdc
 from tests.app.lives import created, paused, stopped
 from tests.browser.conftest import Stage, a_stage
 from tests.browser.desk import TradingStage, a_trading_stage
@@ -39,8 +37,7 @@ class Step:
 
 def whole_exit(m: Mandated) -> str:
     """The exit of all that is in the market."""
-    data = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("40"), m.vault, m.vault))
-    return f"?target={m.world.evm.market}&data={data}"
+    return "?market=test-market"
 
 
 STEPS = {
@@ -50,7 +47,7 @@ STEPS = {
     "resume": Step(paused, "Resume with my wallet", "h1:has-text('Resume')"),
     "stop": Step(working, "Stop for good with my wallet", "[role=alert]"),
     "withdraw": Step(working, "Withdraw with my wallet", "text=Everything was paid out already."),
-    "unwind": Step(stopped, "Close it with my wallet", "h1:has-text('Close a position')", query=whole_exit),
+    "unwind": Step(stopped, "Take 40.00 USDC out", "text=Nothing is left in this market.", query=whole_exit),
 }  # fmt: skip
 
 

@@ -13,6 +13,8 @@ export const ABI = [
   ...["revokeAgent", "stop", "record", "withdrawAll"].map((name) => fn(name)), fn("setAgent", ...fields("agent address")),
   fn("deposit", ...fields("amount")), fn("approve", ...fields("spender address,amount")), fn("unwind", ...fields("target address,data bytes")),
 ];
+/** The exits of markets; the last argument of each is who gets what comes out, and the owner of the shares is an account too. */
+export const EXITS = [...["withdraw", "redeem"].map((name) => fn(name, ...fields("amount,receiver address,owner address"))), fn("withdraw", ...fields("asset address,amount,to address"))];
 
 /** The hash of clause 5's list of calls, as the terms hold it (docs/canonical-encodings.md). */
 export const listHash = (calls, probes) => keccak256(encodeAbiParameters(LISTS, [calls, probes]));

@@ -1,9 +1,9 @@
 // One sending a page: what was handed to the wallet outlives a reload, the back button and a second tab.
 import { Problem } from "./wallet.js";
 
-const target = new URLSearchParams(location.search).get("target") ?? "";
+const market = new URLSearchParams(location.search).get("market") ?? "";
 /** Of a page and, where it closes a position, of that one alone; another amount is no other page. */
-const key = "sent " + location.pathname + target.toLowerCase();
+const key = "sent " + location.pathname + market;
 
 /** What this page last handed to the wallet: null, {asked} (no answer known), {part} (hash of the first of two), {calls} (id of a batch) or {hash}. */
 export function before() { try { return JSON.parse(localStorage.getItem(key)); } catch { return null; } }

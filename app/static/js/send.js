@@ -1,6 +1,6 @@
 // Sending: each transaction is decoded here, has to be what its button says, and is handed to the wallet; its hash goes to the service at once.
 import { decodeFunctionData, encodeAbiParameters, hashTypedData } from "../vendor/eth.js";
-import { ABI, listHash } from "./abi.js";
+import { ABI, EXITS, listHash } from "./abi.js";
 import { all, data, micros } from "./dom.js";
 import { alone, before, note, offerAgain, startsOver } from "./once.js";
 import { Problem, ask, chainId, fail, mark, mine, pause, same, says, tell } from "./wallet.js";
@@ -30,10 +30,17 @@ function carries([terms, calls, probes], { typed_data: { domain, message, types,
 /** True where the calldata are the plain encoding of what they decode to, with nothing in the gaps. */
 const tidy = (data, { functionName, args = [] }) => data.slice(10) === encodeAbiParameters(ABI.find((f) => f.name === functionName).inputs, args).slice(2);
 
+/** True where an exit brings what comes out to the vault, of shares that are the vault's own. */
+function staysIn(vault, exit) {
+  const { args } = decodeFunctionData({ abi: EXITS, data: exit });
+  return same(args[2], vault) && (typeof args[0] === "string" || same(args[1], vault));
+}
+
 /** True where the calls are what the button says, from this owner, on this chain, with no ether. */
 export function saysSo(kind, calls, shown, owner, chain, signed) {
   try {
     const wanted = SAYS[kind](shown).slice(-calls.length);
+    if (kind === "unwind" && !staysIn(shown("vault"), shown("exit"))) return false;
     return calls.length > 0 && calls.length === wanted.length && calls.every((c, i) => {
       const [to, name, ...args] = wanted[i], told = decodeFunctionData({ abi: ABI, data: c.data });
       return same(c.to, to) && told.functionName === name && tidy(c.data, told) && c.value === "0" && same(c.from, owner) && c.chain_id === Number(chain)

@@ -16,6 +16,7 @@ from domain.ledger.events.payloads import Stopped
 from domain.mandates.actions import selector_of
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
+from domain.mandates.markets import Market, from_config
 from domain.money import Usdc
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
@@ -155,6 +156,12 @@ class PlanStep(ResponseModel):
     )
     position: str | None = None
     market: str | None = None
+    name: str | None = Field(default=None, description="the service's own name for the market")
+    by_name: bool | None = Field(
+        default=None,
+        description="of a position: whether unwind-call takes {market, share_bps}; false: only "
+        "calldata that you make yourself, or its agent, leaves it",
+    )
     target: str | None = None
     value_est: Usdc | None = None
     exit_cost_est: Usdc | None = None
@@ -390,12 +397,13 @@ def close_all_plan(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFact
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
     chain, state, at = require_chain(ctx, mandate), snapshot.chain, valuation(snapshot)
     steps: list[PlanStep] = []
-    if state is None or not state.stopped:
+    if state is None or not state.exists or not closed(snapshot):
         stop = owner_call(chain, mandate, "stop")
         why = "Stop the vault and revoke the agent."
         steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
+    markets = {m.id: m for m in from_config(ctx.config.markets)}
     steps += [
-        _exit(snapshot, key, position)
+        _exit(snapshot, key, position, markets.get(position.position.target.market or ""))
         for key, position in at.positions.items()
         if position.value > 0
     ]
@@ -420,15 +428,21 @@ def _sent(
     return PlanStep(n=0, step=step, text=text, **call_parts(chain, call, tried))
 
 
-def _exit(snapshot: MandateSnapshot, key: str, valued: ValuedPosition) -> PlanStep:
-    """A step that closes one position."""
+def _exit(
+    snapshot: MandateSnapshot, key: str, valued: ValuedPosition, market: Market | None
+) -> PlanStep:
+    """A step that closes one position; `market` is the listed one that it stands in."""
     target, value = valued.position.target, Usdc(valued.value)
+    by_name = market is not None and bool(market.exits())
+    how = "with its market and share_bps" if by_name else "with the market's exit calldata"
     return PlanStep(
         n=0,
         step="unwind",
-        text="Close this position: ask unwind-call with the market's exit calldata.",
+        text=f"Close this position: ask unwind-call {how}.",
         position=key,
         market=target.market,
+        name=None if market is None else market.name,
+        by_name=by_name,
         target=target.address,
         value_est=value,
         exit_cost_est=value.share_up(snapshot.config.spread_bps),
