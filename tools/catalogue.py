@@ -35,6 +35,7 @@ from tools.mandates.reads import (
     statements,
 )
 from tools.mandates.vault import (
+    exit_plan,
     funding,
     gas_sponsorship,
     owner_calls,
@@ -76,6 +77,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *act.OPERATIONS,
     *approval_detail.OPERATIONS,
     *owner_calls.OPERATIONS,
+    *exit_plan.OPERATIONS,
     *vault_creation.TRANSACTIONS,
     *event_reports.OPERATIONS,
     *refusal_reports.OPERATIONS,

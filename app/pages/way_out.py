@@ -82,12 +82,17 @@ async def _positions(
     is_closed = all(s["step"] != "stop" for s in steps)
     rows = [s for s in steps if s["step"] == "unwind"]
     shown = []
-    for n, row in enumerate(r for r in rows if money.micros_of(r["value_est"]) >= NOTHING):
+    for n, row in enumerate(r for r in rows if not _is_dust(r)):
         call = refused = None
         if is_closed and row["by_name"] and n < TRIED:
             call, refused = await _exit_of(visit, public_id, row["market"])
         shown.append(_position(row, public_id, call, refused, query=query if is_closed else None))
     return tuple(shown)
+
+
+def _is_dust(row: Json) -> bool:
+    """True for what is worth less than its gas; what nobody values may be worth more."""
+    return row["value_est"] is not None and money.micros_of(row["value_est"]) < NOTHING
 
 
 def _position(

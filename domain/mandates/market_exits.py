@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from domain.money import BPS, Usdc
+from domain.money import BPS, LIMIT_MICROS, Usdc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,12 @@ class MarketPosition:
     value: int | None
     free_shares: int | None
     free_amount: int | None
+
+    @property
+    def usdc(self) -> Usdc | None:
+        """Its value; None where the market names none, or more USDC than there is."""
+        known = self.value is not None and self.value <= LIMIT_MICROS
+        return Usdc(self.value or 0) if known else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from http_shim.application import build
 from http_shim.http_server import listen
 from tests.browser import window
 from tests.browser.wallet import Wallet
-from tests.world import Evm, Mandated, World, a_world, config_of
+from tests.world import Evm, Mandated, World, a_world
 from tools.catalogue import OPERATIONS
 from tools.model.web_push import WebPush, new_private_key
 from tools.model.webhook_signing import WebhookSigning
@@ -79,7 +79,7 @@ async def a_stage(world: World, chromium: Any) -> AsyncIterator[Stage]:
     found = Stage(world, chromium)
     await found.start()
     found.base = f"http://127.0.0.1:{found.port}"
-    config = replace(config_of(world.evm), base_url=found.base)
+    config = replace(world.deps.config, base_url=found.base)
     object.__setattr__(world.deps, "config", config)
     object.__setattr__(world.deps, "webhooks", WebhookSigning(b"k" * 32))
     object.__setattr__(world.deps, "push", WebPush(new_private_key(), None))

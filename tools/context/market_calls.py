@@ -242,15 +242,12 @@ class _Exits:
         *,
         held_back: bool = False,
     ) -> ContractCall:
-        # A market that names more USDC than there is says nothing.
-        known = position.value is not None and position.value <= LIMIT_MICROS
-        value = Usdc(position.value or 0) if known else None
         exit = MarketExit(
             market=self.market,
             amount=self.portion.amount_usdc,
             taken=taken,
             owned=_owned(recipe, position),
-            value=value,
+            value=position.usdc,
             held_back=held_back,
             said=None if recipe.in_shares or taken > LIMIT_MICROS else Usdc(taken),
         )

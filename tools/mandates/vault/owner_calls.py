@@ -1,12 +1,12 @@
 """Calldata for owner and agent to sign: pausing, resuming, stopping, recording, unwinding,
-withdrawing; and the ordered steps out of everything.
+withdrawing.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from pydantic import Field
 
@@ -16,11 +16,9 @@ from domain.ledger.events.payloads import Stopped
 from domain.mandates.actions import selector_of
 from domain.mandates.lifecycle import LifecycleAction, status_after
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
-from domain.mandates.markets import Market, from_config
 from domain.money import Usdc
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
-from domain.reads.progress import leaving
 from domain.reads.withdrawal_lock import Lock, lock
 from domain.refusals import Refused, refusal
 from domain.rules.mark_policy import refuses
@@ -28,7 +26,6 @@ from domain.rules.revert_refusals import reverts
 from domain.rules.snapshot import MandateSnapshot, moment
 from domain.rules.target_rules import unlisted
 from domain.rules.unwind_window import agent_barred, closed
-from domain.rules.valuation import ValuedPosition, valuation
 from domain.rules.withdrawal_payout import Pays, pays
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import (
@@ -138,43 +135,6 @@ class UnwindFacts(GatheredFacts):
 
     unwind: ContractCall
     judged: Simulation | None = None
-
-
-StepName = Literal["stop", "unwind", "settle", "withdraw"]
-
-
-class PlanStep(ResponseModel):
-    """One step out; a position is unwound by a call that its market's exit names."""
-
-    n: int
-    step: StepName
-    text: str = Field(description="the service's own words")
-    call: Call | None
-    decoded: ExplainedCall | None = None
-    simulation: Simulated | None = Field(
-        default=None, description="of the stop alone: the other calls come after what it changes"
-    )
-    position: str | None = None
-    market: str | None = None
-    name: str | None = Field(default=None, description="the service's own name for the market")
-    by_name: bool | None = Field(
-        default=None,
-        description="of a position: whether unwind-call takes {market, share_bps}; false: only "
-        "calldata that you make yourself, or its agent, leaves it",
-    )
-    target: str | None = None
-    value_est: Usdc | None = None
-    exit_cost_est: Usdc | None = None
-    route: str | None = None
-
-
-class PlanOut(ResponseModel):
-    """Ordered steps out of everything."""
-
-    steps: list[PlanStep]
-    exit_cost_est: Usdc | None
-    leave_now_est: Usdc | None
-    est: Literal[True]
 
 
 def _require_not_over(mandate: Mandate, vault: VaultState | None) -> None:
@@ -390,67 +350,6 @@ _OTHER_EXIT: Final = NextStep(
 )
 
 
-def close_all_plan(uow: UnitOfWork, ctx: RequestContext[OneMandate, GatheredFacts]) -> PlanOut:
-    """Ordered steps for stop-and-close-everything, with what the exit is estimated to cost."""
-    mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
-    require_vault(mandate, "closing everything")
-    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
-    chain, state, at = require_chain(ctx, mandate), snapshot.chain, valuation(snapshot)
-    steps: list[PlanStep] = []
-    if state is None or not state.exists or not closed(snapshot):
-        stop = owner_call(chain, mandate, "stop")
-        why = "Stop the vault and revoke the agent."
-        steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
-    markets = {m.id: m for m in from_config(ctx.config.markets)}
-    steps += [
-        _exit(snapshot, key, position, markets.get(position.position.target.market or ""))
-        for key, position in at.positions.items()
-        if position.value > 0
-    ]
-    if state is None or not state.settled:
-        settle = owner_call(chain, mandate, "settle")
-        steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))
-    withdraw = owner_call(chain, mandate, "withdrawAll")
-    steps.append(_sent(chain, "withdraw", "Take everything out.", withdraw))
-    out = leaving(snapshot, at)
-    return PlanOut(
-        steps=[s.model_copy(update={"n": n}) for n, s in enumerate(steps, start=1)],
-        exit_cost_est=out.exit_cost,
-        leave_now_est=out.after_fee,
-        est=True,
-    )
-
-
-def _sent(
-    chain: Chain, step: StepName, text: str, call: Call | None, tried: Simulation | None = None
-) -> PlanStep:
-    """A step that is a transaction of the owner's."""
-    return PlanStep(n=0, step=step, text=text, **call_parts(chain, call, tried))
-
-
-def _exit(
-    snapshot: MandateSnapshot, key: str, valued: ValuedPosition, market: Market | None
-) -> PlanStep:
-    """A step that closes one position; `market` is the listed one that it stands in."""
-    target, value = valued.position.target, Usdc(valued.value)
-    by_name = market is not None and bool(market.exits())
-    how = "with its market and share_bps" if by_name else "with the market's exit calldata"
-    return PlanStep(
-        n=0,
-        step="unwind",
-        text=f"Close this position: ask unwind-call {how}.",
-        position=key,
-        market=target.market,
-        name=None if market is None else market.name,
-        by_name=by_name,
-        target=target.address,
-        value_est=value,
-        exit_cost_est=value.share_up(snapshot.config.spread_bps),
-        call=None,
-        route=f"GET /wallet/mandates/{snapshot.mandate.public_id}/unwind-call",
-    )
-
-
 _READS: Final = ("not_found", "wrong_status", "not_configured")
 _call: Final = partial(
     Operation, auth="owner", request_model=OneMandate, response_model=VaultCallOut, refusals=_READS
@@ -561,17 +460,5 @@ OPERATIONS: Final = (
         handler=withdraw_call,
         gather=gather_simulated(_WITHDRAW),
         refusals=(*_READS, "withdraw_locked"),
-    ),
-    Operation(
-        name="owner_close_all_plan",
-        title="Plan the way out",
-        summary="Ordered steps for stop-and-close-everything with exit cost estimates.",
-        auth="owner",
-        route=("GET", "/wallet/mandates/{public_id}/close-all-plan"),
-        request_model=OneMandate,
-        response_model=PlanOut,
-        handler=close_all_plan,
-        gather=gather_simulated(owner_call_factory("stop")),
-        refusals=("not_found", "wrong_status", "not_configured"),
     ),
 )
