@@ -109,6 +109,7 @@ clients-build: setup
 conform: setup
 	$(BIN)/pytest -q -n 2 tests/conform
 	$(BIN)/wallet conform -- $(BIN)/python docs/examples/agent.py '{market}' '{amount}'
+	$(BIN)/wallet conform -- $(BIN)/python docs/examples/act_agent.py '{market}' '{amount}'
 
 # Schemathesis over the whole OpenAPI document, as each kind of caller.
 fuzz: setup

@@ -35,18 +35,23 @@ class ProxiedCall:
 
     @property
     def is_report(self) -> bool:
-        """True for a report of an event."""
-        return self.method == "POST" and self.is_call("/events", "mandate_report_event")
+        """True for a report of an event, and for an act, which makes its report itself."""
+        reports = self.is_call("/events", "mandate_report_event")
+        return self.method == "POST" and (reports or self.path.endswith("/act/send"))
 
     @property
     def is_execute(self) -> bool:
-        """True for a question for calldata."""
-        return self.is_call("/execute-call", "mandate_execute_call")
+        """True for a question for calldata, or for an act's transaction to sign."""
+        asks = self.is_call("/execute-call", "mandate_execute_call")
+        return asks or self.path.endswith("/act/prepare")
 
     @property
     def has_calldata(self) -> bool:
         """True where the answer holds calldata to send."""
-        return self.is_execute and self.status == 200 and b"reserved_until" in self.answer
+        has_call = b"reserved_until" in self.answer or b'"to_sign":{' in self.answer.replace(
+            b" ", b""
+        )
+        return self.is_execute and self.status == 200 and has_call
 
 
 @dataclass

@@ -196,37 +196,31 @@ async def is_refused(s: DemoStage, agent: DemoAgent) -> None:
 
 
 async def asks(s: DemoStage, agent: DemoAgent) -> None:
-    """Above the approval amount: held, approved, executed."""
-    s.story.chapter(6, "Above the approval amount: the owner is asked")
-    amount = Usdc.parse("90")
+    """Above the approval amount, in one call with a key on the agent's own machine: held, approved,
+    executed, and never twice.
+    """
+    s.story.chapter(6, "Above the approval amount: the owner is asked, and one call acts")
     request = {
         "public_id": s.seen["id"],
-        "target": s.market,
-        "data": s.deposit_data(amount),
-        "approve_amount": str(amount),
+        "action": {"kind": "enter", "market": "test-market", "amount_usdc": "90"},
         "why": "a larger step while the rate holds",
+        "idempotency_key": "enter-90",
     }
-    refused = await agent.call("mandate_execute_call", **request)
-    s.story.same("held", refused.get("status"), "pending_approval")
-    s.story.same("no calldata is handed out", refused.get("data"), None)
-    item = refused["approval"]["approval_id"]
-    again = await agent.call("mandate_execute_call", **request)
+    held = await agent.call("mandate_act", **request)
+    s.story.same("an act of 90 USDC is", held["outcome"], "held")
+    s.story.same("nothing is signed", held.get("tx_hash"), None)
+    item = held["approval"]["approval_id"]
+    again = await agent.call("mandate_act", **request)
     s.story.same("asked again, the same item", again["approval"]["approval_id"], item)
     decided = await s.owner.ask("POST", f"{s.path}/approvals/{item}", {"decision": "approve"})
     s.story.same("the owner", decided["approval"]["status"], "approved")
-    answer = await agent.call("mandate_execute_call", **request)
-    ok, tx = await agent.execute(answer)
-    s.story.hold(f"90 USDC into the market: {tx}", truth=ok)
-    report = await agent.call(
-        "mandate_report_event",
-        public_id=s.seen["id"],
-        kind="buy",
-        amount_usdc="90",
-        tx_hash=tx,
-        idempotency_key="buy-2",
-        payload={"position": {"id": "test-market"}, "target": {"market": "test-market"}},
+    done = await agent.call("mandate_act", **request)
+    s.story.hold(f"90 USDC into the market: {done['tx_hash']}", truth=done["outcome"] == "landed")
+    repeated = await agent.call("mandate_act", **request)
+    s.story.same(
+        "the same call again is the same transaction", repeated["tx_hash"], done["tx_hash"]
     )
-    s.story.same("broken rules", report["violation"], False)
+    s.story.same("it reported itself", done["event"]["kind"], "buy")
     s.seen["approval"] = item
 
 

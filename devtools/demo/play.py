@@ -252,6 +252,12 @@ async def _chapters(stage: DemoStage) -> None:
         sse_client(stage.base + "/sse", headers=headers), stage.agent_wallet
     ) as agent:
         await is_refused(stage, agent)
+    local = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "server", "mcp", "--url", stage.base, "--agent-key-file", _key_file(stage)],
+        env=stage.service_env(),
+    )
+    async with harness(local, stage.agent_wallet) as agent:
         await asks(stage, agent)
     await reads(stage)
     await leaves(stage)
@@ -260,6 +266,14 @@ async def _chapters(stage: DemoStage) -> None:
     secret = await trades(stage.story, stage.owner, 11)
     await orders(stage, secret, 12)
     await keeps(stage, secret, 13)
+
+
+def _key_file(s: DemoStage) -> str:
+    """The agent's key in a file of its own, which no service reads."""
+    file = s.folder / "agent.key"
+    file.touch(mode=0o600)
+    file.write_text("0x" + s.net.chain.keys[3].hex())
+    return str(file)
 
 
 async def _stay(s: DemoStage) -> None:

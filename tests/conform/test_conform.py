@@ -16,6 +16,7 @@ from server.cli.main import main
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 GOOD = [sys.executable, str(ROOT / "docs" / "examples" / "agent.py"), "{market}", "{amount}"]
+ACTS = [sys.executable, str(ROOT / "docs" / "examples" / "act_agent.py"), "{market}", "{amount}"]
 CARELESS = [sys.executable, str(Path(__file__).parent / "careless.py")]
 
 
@@ -35,12 +36,13 @@ def conform(
 SHORT = ("plain", "lost_answer", "midnight", "paused_in_flight", "approval_expires")
 
 
+@pytest.mark.parametrize("agent", [GOOD, ACTS], ids=["by_steps", "by_act"])
 @pytest.mark.parametrize(
     "only",
     [pytest.param(SHORT, id="short"), pytest.param((), id="all", marks=pytest.mark.campaign)],
 )
-def test_the_reference_agent_passes_every_scenario(only: tuple[str, ...]) -> None:
-    code, told = conform(GOOD, *only)
+def test_the_reference_agents_pass_every_scenario(agent: list[str], only: tuple[str, ...]) -> None:
+    code, told = conform(agent, *only)
     assert {name: t["wrong"] for name, t in told.items() if not t["passed"]} == {}
     assert (code, list(told)) == (0, list(only) or [s.name for s in SCENARIOS])
 
