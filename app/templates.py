@@ -31,6 +31,7 @@ class _Templates(TranslatedEnvironment):
 
 _FILTERS: Final = {
     "usdc": money.exact,
+    "rate": money.rate,
     "figure": money.figure,
     "est": money.est,
     "worst": money.worst,

@@ -8,6 +8,7 @@ from typing import Final
 from aiohttp import web
 
 from app.components import meters, refusal
+from app.components.order_look import look, product_of, smallest_size
 from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
 from app.pages import order
 from app.pages.order import HERE, UNSIGNED, maker, order_title
@@ -17,7 +18,8 @@ from app.words.orders import LOCKS, STATUS
 from app.words.text import _
 
 A_PAGE: Final = 50
-OFFERED: Final = ("product", "mark_px", "status")
+OFFERED: Final = ("product", "mark_px", "status", "funding_hourly", "max_leverage")
+FOUND: Final = 10
 EMPTY: Final = Record(
     dict.fromkeys(("product", "amount", "limit_px", "slippage_bps", "reduce_only", "book"), ""),
     why="",
@@ -29,7 +31,7 @@ EMPTY: Final = Record(
 
 
 async def show_orders(visit: PageRequest) -> web.Response:
-    """The orders page."""
+    """The orders page; with `find` the products of that name to choose from."""
     return visit.show("orders.html", await _view(visit))
 
 
@@ -42,6 +44,8 @@ async def _view(visit: PageRequest) -> Record:
         await visit.run("trade_products"),
         await visit.run("own_paper_books"),
         await visit.run("owner_agents", limit=200),
+        # What was chosen is found again on a page that answers a form.
+        find=visit.query("find") or visit.field("product") or "",
     )
 
 
@@ -53,6 +57,8 @@ def orders_view(
     products: Json,
     books: Json,
     agents: Json,
+    *,
+    find: str = "",
 ) -> Record:
     """The replies of trade_me, trade_positions, order_pending, order_under_way, trade_products,
     own_paper_books and owner_agents.
@@ -61,7 +67,7 @@ def orders_view(
     names = order.agent_names(agents)
     day, live = me["used_today"]["per_day"], account["live"]
     return Record(
-        ticket=ticket(me, products, book_names),
+        ticket=ticket(me, products, book_names, find),
         locks=tuple(
             Record(ok=me["locks"][n], text=text, fixed_by=fixed_by) for n, text, fixed_by in LOCKS
         ),
@@ -74,22 +80,44 @@ def orders_view(
         ),
         used=me["used_today"],
         throttle=me["throttle"],
-        pending=tuple(_row(o, names) for o in pending["orders"] if o["status"] in UNSIGNED),
+        pending=tuple(
+            _row(o, names, _look_at(o, products, me))
+            for o in pending["orders"]
+            if o["status"] in UNSIGNED
+        ),
         under_way=tuple(_row(o, names) for o in under_way["orders"]),
         live=None if live is None else _positions(live, book_names),
         paper=_positions(account["paper"], book_names),
         positions_stale=account["stale"],
         as_of=account["as_of"],
+        look=None,
         problem=None,
         instead="",
     )
 
 
-def ticket(me: Json, products: Json, books: Mapping[str, str]) -> Record:
-    """The form of an order, with what can be chosen in it."""
+def _look_at(order: Json, products: Json, me: Json) -> Record:
+    """A prepared order at this moment's price."""
+    terms = {"side": order["side"], "limit_px": None, "size": order["size"]}
+    return look(terms, product_of(products, order["product"]), me, mode=order["mode"])
+
+
+def ticket(me: Json, products: Json, books: Mapping[str, str], find: str = "") -> Record:
+    """The form of an order, with the products to choose from whose names hold `find`."""
+    wanted = find.strip().casefold()
+    found = [
+        p
+        for p in products["products"]
+        if p["status"] != "delisted" and wanted in p["product"].casefold()
+    ]
+    # The shortest name first where something is looked for: it is the nearest.
+    shown = sorted(found, key=lambda p: len(p["product"])) if wanted else found
     # What the list shows of each alone: the rest of a market moves all the time.
-    offered = (pick(p, *OFFERED) for p in products["products"] if p["status"] != "delisted")
+    offered = (Record(pick(p, *OFFERED), smallest=smallest_size(p)) for p in shown[:FOUND])
     return Record(
+        find=find,
+        more=max(0, len(found) - FOUND),
+        any=bool(products["products"]),
         mode=me["mode"],
         network=me["network"] if me["mode"] == "live" else products["network"],
         typed=EMPTY,
@@ -99,8 +127,8 @@ def ticket(me: Json, products: Json, books: Mapping[str, str]) -> Record:
     )
 
 
-def _row(row: Json, names: Mapping[str, str]) -> Record:
-    """A pending order; `why` is the agent's own reason."""
+def _row(row: Json, names: Mapping[str, str], looked: Record | None = None) -> Record:
+    """A pending order; `why` is the agent's own reason, `looked` what the order comes to now."""
     pill, message = STATUS[row["status"]]
     unsent = row["status"] in UNSIGNED
     return Record(
@@ -112,6 +140,7 @@ def _row(row: Json, names: Mapping[str, str]) -> Record:
         agent=maker(row, names),
         expires_at=row["expires_at"] if unsent else None,
         opens=unsent,
+        look=looked,
         announcement=notices.order_notice(row),
     )
 
@@ -133,7 +162,7 @@ async def _show_refused(
 
 def with_refusal(view: Record, block: Json, typed: Mapping[str, str] | None = None) -> Record:
     """The page after something was refused; what was typed stays."""
-    values = view["ticket"]["typed"] if typed is None else Record({**EMPTY, **typed})
+    values = view["ticket"]["typed"] if typed is None else _typed(typed)
     action: Json | None = (block.get("detail") or {}).get("action")
     return Record(
         view,
@@ -143,8 +172,28 @@ def with_refusal(view: Record, block: Json, typed: Mapping[str, str] | None = No
     )
 
 
+def _typed(typed: Mapping[str, str]) -> Record:
+    return Record({**EMPTY, **{name: typed[name] for name in EMPTY if name in typed}})
+
+
+async def _show_look(visit: PageRequest) -> web.Response:
+    """The ticket with what the order would come to now. Nothing is stored."""
+    me, products = await visit.run("trade_me"), await visit.run("trade_products")
+    typed, order_asked = _typed(visit.form), _order_request(visit)
+    product = product_of(products, str(order_asked["product"] or ""))
+    view = await _view(visit)
+    looked = look(order_asked, product, me, mode=me["mode"])
+    return visit.show(
+        "orders.html", Record(view, look=looked, ticket=Record(view["ticket"], typed=typed))
+    )
+
+
 async def place_order(visit: PageRequest) -> web.Response:
-    """The ticket: on paper at once, live with what is to be signed on this very answer."""
+    """The ticket: on paper at once, live with what is to be signed on this very answer; or only
+    looked at.
+    """
+    if visit.field("then") == "look":
+        return await _show_look(visit)
     try:
         response = await visit.run_once("trade_order", **_order_request(visit))
     except OperationRefused as refused:

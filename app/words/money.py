@@ -5,6 +5,7 @@ costs and worst cases away from it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
@@ -121,6 +122,14 @@ def count(number: int) -> str:
 def micros_of(value: str | None) -> int:
     """The amount in millionths, 0 where it is unknown: for widths and comparisons only."""
     return 0 if value is None else _read(value)
+
+
+def rate(value: str | None) -> Markup | str:
+    """A rate of one, such as "0.0000125", as a percentage with its sign."""
+    if value is None:
+        return exact(None)
+    hundredth = Decimal(value) * 100
+    return f"{hundredth.normalize():+f}%".replace("-", "−") if hundredth else "0%"
 
 
 def sum_of(values: Iterable[str]) -> str:

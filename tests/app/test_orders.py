@@ -6,12 +6,15 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from app.components.order_look import look, product_of, smallest_size
 from app.page_context import PageFrame
 from app.pages import orders
+from app.replies import freeze
 from app.templates import render
 from app.words.refusals import SENTENCES, WHO
 from devtools.devvenue import VenueFault
@@ -27,6 +30,7 @@ from tests.app.desks import (
     switched,
 )
 from tests.app.site import Browser, Page
+from tests.tools.call.test_bad_input import counts
 from tests.tools.trading.conftest import PATIENCE_S
 from tests.tools.trading.orders import Trader, agent, allow, trader
 
@@ -203,7 +207,7 @@ async def test_what_is_refused_stands_beside_the_ticket_with_what_was_typed(live
     wrong = await live.press("live", product="<b>x</b>", amount="20")
     assert wrong.status == 422
     assert "cannot be taken as it is written" in wrong.said
-    assert wrong.one("input", id="product").attributes["value"] == "<b>x</b>"
+    assert wrong.one("input", id="find").attributes["value"] == "<b>x</b>"
     assert (await live.press("live", amount="9.99")).status == 422
     above = await live.press("live", amount="51")
     assert above.status == 403
@@ -454,3 +458,82 @@ async def test_these_pages_are_small_and_only_they_may_ask_the_venue_and_only_th
     (policy,) = asking
     assert f"connect-src 'self' {main};" in policy
     assert policy.replace(f" {main}", "") == plain
+
+
+# -- what is chosen, and what it comes to before it is placed
+
+
+async def test_a_product_is_found_by_its_name_and_chosen_without_a_script(paper: Trading) -> None:
+    page = await paper.browser.get("/app/orders?find=btc")
+    (btc,) = [e for e in page.all("input", name="product") if e.attributes["value"] == "BTC"]
+    assert btc.attributes["type"] == "radio"
+    assert page.one("input", id="find").attributes["value"] == "btc"
+    told = await paper.site.desk.ok("trade_products", paper.t.caller)
+    (row,) = [p for p in told["products"] if p["product"] == "BTC"]
+    for figure in (row["mark_px"], f"{row['max_leverage']}×", "%"):
+        assert figure in page.one("form", id="order").text
+    assert Decimal(row["funding_hourly"]) is not None
+    smallest = Decimal(smallest_size(freeze(row)))
+    lot = Decimal(1).scaleb(-row["sz_decimals"])
+    assert smallest * Decimal(row["mark_px"]) >= 10 > (smallest - lot) * Decimal(row["mark_px"])
+    nothing = await paper.browser.get("/app/orders?find=%3Cb%3E")
+    assert "No product has this in its name." in nothing.said
+    assert nothing.all("input", name="product") == []
+    assert len(nothing.all("datalist")) == 0
+
+
+async def test_an_order_is_looked_at_before_it_is_placed_and_nothing_is_stored(
+    live: Trading,
+) -> None:
+    at = await live.orders()
+    sent = {"csrf": at.token(), "key": "f_look", "then": "look", **TICKET}
+    before = await counts(live.site.desk.store)
+    page = await live.browser.post("/app/orders", sent)
+    assert page.status == 200
+    shown = page.one("section", id="look").text
+    assert "Before you place it" in shown
+    assert "Live" in shown
+    for part in (
+        "Price now",
+        "20.00 USDC",
+        "Fee, about",
+        "Limit per order",
+        "Limit per day",
+        "left after it",
+    ):
+        assert part in shown, part
+    assert await counts(live.site.desk.store) == before
+    checked = [e for e in page.all("input", name="product") if "checked" in e.attributes]
+    assert [e.attributes["value"] for e in checked] == ["BTC"]
+    assert page.one("input", id="amount").attributes["value"] == "20"
+    above = await live.browser.post("/app/orders", sent | {"amount": "51"})
+    assert "above the limit: it would be refused" in above.one("section", id="look").text
+    none = await live.browser.post("/app/orders", sent | {"product": "nope"})
+    assert "Choose a product first." in none.one("section", id="look").text
+    for odd in ("-1", "1e9", "NaN", "<b>", "9" * 40):
+        page = await live.browser.post("/app/orders", sent | {"amount": odd})
+        assert page.status == 200
+        assert "not known yet" in page.one("section", id="look").text
+
+
+async def test_what_is_looked_at_is_what_the_order_then_comes_to(live: Trading) -> None:
+    products = freeze(await live.site.desk.ok("trade_products", live.t.caller))
+    me = freeze(await live.site.desk.ok("trade_me", live.t.caller))
+    terms = {"side": "buy", "limit_px": None, "notional_usdc": "20", "size": None}
+    looked = look(terms, product_of(products, "BTC"), me, mode="live")
+    page = await live.prepared()
+    order = (await live.site.desk.ok("order_pending", live.t.caller))["orders"][0]
+    assert abs(Decimal(order["notional_usdc"]) - Decimal(looked["notional"])) < Decimal("0.7")
+    after = freeze(await live.site.desk.ok("trade_me", live.t.caller))["used_today"]["per_day"]
+    held = Decimal(after["limit"]) - Decimal(after["reserved"]["value"])
+    day = next(c for c in looked["limits"] if c["title"] == "Limit per day")
+    assert abs(held - Decimal(day["left"])) < Decimal("0.7")
+    assert page.status == 201
+
+
+async def test_a_waiting_order_says_what_it_comes_to_before_it_is_opened(live: Trading) -> None:
+    await live.prepared()
+    waiting = said(await live.orders(), "waiting")
+    assert "Now: price" in waiting
+    assert "fee about" in waiting
+    assert "left after it" in waiting

@@ -59,7 +59,14 @@ def test_in_a_template_a_field_hides_a_method_and_an_unknown_field_is_an_error()
 
 
 def test_a_page_keeps_its_version_while_only_what_it_does_not_show_has_moved() -> None:
-    market = {"product": "BTC", "mark_px": "64000", "status": "open", "bid_px": "63999"}
+    market = {
+        "product": "BTC",
+        "mark_px": "64000",
+        "status": "open",
+        "bid_px": "63999",
+        "max_leverage": 40,
+    }
+    market |= {"funding_hourly": "0.0000125", "sz_decimals": 5, "min_notional_usdc": "10.000000"}
     me = {"mode": "paper", "network": "testnet"}
 
     def ticket(bid: str) -> str:

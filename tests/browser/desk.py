@@ -109,7 +109,9 @@ class TradingStage:
     async def to_the_signature(self, window: Window, amount: str = "20") -> None:
         """Prepare an order, up to the page that signs it."""
         await window.goto("/app/orders")
-        await window.page.get_by_label("Product").fill("BTC")
+        await window.page.get_by_label("Find a product").fill("BTC")
+        await window.press("Find product")
+        await window.page.get_by_role("radio", name="BTC", exact=True).check()
         await window.page.get_by_label("How much").fill(amount)
         await window.press("Prepare LIVE order")
         await window.heading("Buy")

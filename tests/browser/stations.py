@@ -59,9 +59,12 @@ QUERIES: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
+FILES: Final = (".csv",)  # a browser keeps these, and shows no page
+
+
 def opened() -> list[PageRoute]:
     """The pages that are opened by an address."""
-    return [page for page in PAGES if page.method == "GET"]
+    return [p for p in PAGES if p.method == "GET" and not p.path.endswith(FILES)]
 
 
 def parts(page: PageRoute) -> list[str]:

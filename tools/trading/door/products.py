@@ -42,6 +42,7 @@ class Product(ResponseModel):
     mark_px: Figure
     bid_px: Figure = Field(description="null unless a book of the last 20 seconds is held")
     ask_px: Figure = Field(description="null unless a book of the last 20 seconds is held")
+    funding_hourly: Figure = Field(description="the rate of an hour; above 0 longs pay shorts")
     sz_decimals: int
     tick_example: Figure = Field(description="the step of prices at the mark price")
     min_notional_usdc: str
@@ -111,6 +112,7 @@ def _row(
         "mark_px": text(mark),
         "bid_px": text(book.bids[0].px) if book and book.bids else None,
         "ask_px": text(book.asks[0].px) if book and book.asks else None,
+        "funding_hourly": text(perp.funding),
         "sz_decimals": perp.sz_decimals,
         "tick_example": text(tick(mark, perp.sz_decimals)) if mark else None,
         "min_notional_usdc": f"{LEAST:.6f}",
