@@ -72,7 +72,7 @@ def _limit(title: str, limit: Usdc, left: Usdc) -> Record:
 
 
 def look(order: Json, product: Json | None, me: Json, *, mode: str) -> Record:
-    """What an order comes to at this moment: an estimate, which reserves and promises nothing.
+    """Estimate an order at this moment's price; nothing is reserved or promised.
 
     `order` has `side`, `limit_px`, and `size` or `notional_usdc`; a figure that cannot be read, or
     is not known yet, is None.

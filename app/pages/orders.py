@@ -104,19 +104,19 @@ def _look_at(order: Json, products: Json, me: Json) -> Record:
 
 def ticket(me: Json, products: Json, books: Mapping[str, str], find: str = "") -> Record:
     """The form of an order, with the products to choose from whose names hold `find`."""
-    wanted = find.strip().casefold()
-    found = [
+    name = find.strip().casefold()
+    matches = [
         p
         for p in products["products"]
-        if p["status"] != "delisted" and wanted in p["product"].casefold()
+        if p["status"] != "delisted" and name in p["product"].casefold()
     ]
     # The shortest name first where something is looked for: it is the nearest.
-    shown = sorted(found, key=lambda p: len(p["product"])) if wanted else found
+    shown = sorted(matches, key=lambda p: len(p["product"])) if name else matches
     # What the list shows of each alone: the rest of a market moves all the time.
     offered = (Record(pick(p, *OFFERED), smallest=smallest_size(p)) for p in shown[:FOUND])
     return Record(
         find=find,
-        more=max(0, len(found) - FOUND),
+        more=max(0, len(matches) - FOUND),
         any=bool(products["products"]),
         mode=me["mode"],
         network=me["network"] if me["mode"] == "live" else products["network"],

@@ -134,7 +134,7 @@ PointOut: at
 PositionOut: product book side margin_mode
 PreparedBy: id
 ProbedPosition: key
-Product: product tick_example
+Product: product tick_example funding_hourly
 ReconcileOut: why
 RefusalShown: error venue_kind
 RefusedOut: vault_error
