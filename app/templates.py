@@ -39,6 +39,7 @@ _FILTERS: Final = {
     "change": money.change,
     "integer": money.count,
     "percent": money.percent,
+    "percent_of_tenths": money.percent_of_tenths,
     "day": times.day,
     "date_text": times.date_text,
     "moment": times.moment,

@@ -22,7 +22,7 @@ def label_of(mandate: Json, target: Json) -> str | None:
     key = (str(target["address"]).lower(), str(target["selector"]).lower())
     for entry in mandate["allowed_targets"]:
         if (str(entry.get("address")).lower(), str(entry.get("selector")).lower()) == key:
-            return entry.get("label") or _("a listed call that this service has no name for")
+            return entry.get("label") or _("a listed call without a name")
     return None
 
 

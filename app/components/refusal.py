@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 from app.replies import Json, Record
+from app.words import money
 from app.words.refusals import ELSE, TITLES, WHO, sentences
 from app.words.text import _
 from domain.refusal_kinds.requests import KINDS
@@ -35,18 +37,26 @@ PAGES: Final[Mapping[str, str]] = {
 }
 REMAINING: Final[Mapping[str, str]] = {
     "value": _("Possible now"),
-    "idle": _("Idle"),
+    "idle": _("Available"),
     "per_action": _("Left for one action"),
     "per_day": _("Left today"),
     "budget": _("Left of the budget"),
-    "nearest": _("Nearest that is taken"),
+    "nearest": _("Nearest allowed price"),
     "limit": _("The limit"),
     "used": _("Used of it"),
-    "per_order_usdc": _("Your limit, an order"),
-    "per_day_usdc": _("Your limit, a day"),
+    "per_order_usdc": _("Your limit per order"),
+    "per_day_usdc": _("Your limit per day"),
 }
 # What the caller of a request mends is the reader's own to mend: no agent reads a page.
+AMOUNT: Final = re.compile(r"-?\d+\.\d{6}")
 OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
+
+
+def _who_fixes(code: str, who: str, page: str | None) -> str:
+    """The party that can fix it; none where a page of ours goes on from here all the same."""
+    if who == "nobody" and page is not None:
+        return ""
+    return WHO.get("owner" if code in OWN else who, "")
 
 
 def view(block: Json | None, public_id: str | None = None) -> Record | None:
@@ -65,10 +75,14 @@ def view(block: Json | None, public_id: str | None = None) -> Record | None:
     return Record(
         title=TITLES.get(code, ELSE),
         sentences=sentences(code, str(block["reason"])),
-        who_fixes=WHO.get("owner" if code in OWN else block["who_fixes"], ""),
+        who_fixes=_who_fixes(code, block["who_fixes"], page),
         retry_safe=block["retry_safe"],
         retry_at=block.get("retry_at"),
-        remaining=tuple((REMAINING[n], str(v)) for n, v in remaining.items() if n in REMAINING),
+        remaining=tuple(
+            (REMAINING[n], money.sentence_amount(v) if AMOUNT.fullmatch(str(v)) else str(v))
+            for n, v in remaining.items()
+            if n in REMAINING
+        ),
         step=first.get("text", ""),
         href=page,
         fields=tuple((str(f["loc"]), str(f["msg"])) for f in fields),

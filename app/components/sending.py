@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.replies import Json, Record, thaw
+from app.words import reverts
 from app.words.text import _
 
 STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "record": "mark"}
@@ -18,16 +19,21 @@ def tried(simulation: Json | None) -> Record:
     gave no answer.
     """
     if simulation is None:
-        text = _("It could not be tried out just now. Wait a moment and open this page again.")
-        return Record(ok=None, text=text)
+        text = _(
+            "The transaction could not be tried out just now. Wait a moment, then open this page "
+            "again."
+        )
+        return Record(ok=None, text=text, error="")
     if simulation["ok"]:
         if simulation["gas"] is None:
-            return Record(ok=True, text=_("Tried out just now: it works."))
+            return Record(ok=True, text=_("Tried out just now: it works."), error="")
         text = _("Tried out just now: it works, about {gas} gas.")
-        return Record(ok=True, text=text.format(gas=f"{simulation['gas']:,}"))
-    name = (simulation["revert"] or {}).get("name") or _("nothing that can be read")
-    text = _("This would fail now: the contract answers {name}. Sending it would only cost gas.")
-    return Record(ok=False, text=text.format(name=name))
+        return Record(ok=True, text=text.format(gas=f"{simulation['gas']:,}"), error="")
+    revert = simulation["revert"]
+    text = _("This would fail now: {why}. Sending it would only cost gas.")
+    return Record(
+        ok=False, text=text.format(why=reverts.reason(revert)), error=reverts.error_name(revert)
+    )
 
 
 def _call(raw: Json) -> Record:

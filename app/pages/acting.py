@@ -22,20 +22,20 @@ def _texts(title: str, text: str, button: str, *points: str, look: str = "go") -
 
 ACTS: Final[Mapping[str, Record]] = {
     "pause": _texts(
-        _("Pause"),
+        _("Pause agent"),
         _("The agent can no longer act until you resume. Money and positions stay as they are."),
-        _("Pause with my wallet"),
+        _("Pause agent"),
         _("You can resume at any time, with one more transaction."),
     ),
     "resume": _texts(
-        _("Resume"),
+        _("Resume agent"),
         _("The agent of the signed terms may act again, inside the same limits."),
-        _("Resume with my wallet"),
+        _("Resume agent"),
     ),
     "stop": _texts(
         _("Stop for good"),
         _("The agent’s authority ends and does not come back. This does not sell open positions."),
-        _("Stop for good with my wallet"),
+        _("Stop mandate for good"),
         _("If you only want a break, pause instead."),
         _("A new start needs new terms, a new signature and a new vault."),
         look="danger",
@@ -43,21 +43,21 @@ ACTS: Final[Mapping[str, Record]] = {
     "record": _texts(
         _("Record value"),
         _(
-            "Your vault records what its open positions are worth now. From then on it judges the "
-            "agent’s exits by that value."
+            "Your vault records the value of its open positions now. From then on the vault "
+            "judges the agent’s exits by that value."
         ),
-        _("Record value with my wallet"),
-        _("It stops nothing, sells nothing and moves no money."),
+        _("Record value"),
+        _("Recording stops nothing, sells nothing and moves no money."),
         _("Wait if the price looks wrong: a lower value allows cheaper exits."),
     ),
     "withdraw": _texts(
-        _("Withdraw everything"),
+        _("Withdraw all"),
         _(
             "One transaction: stops and settles first where that has not happened, then pays "
-            "everything but the agent’s earned share to you."
+            "everything but the agent’s share to you."
         ),
-        _("Withdraw with my wallet"),
-        _("The mandate is over after this."),
+        _("Withdraw all"),
+        _("The mandate is settled after this."),
     ),
     "unwind": _texts(
         _("Close a position"),
@@ -123,10 +123,10 @@ def show_action(
 def _already(kind: str, read: Json) -> str:
     m, cash = read["mandate"], read["progress"]["cash"]
     if kind == "pause" and m["paused"]:
-        return _("It is paused already. Sending it once more changes nothing.")
+        return _("The agent is paused already. Another transaction changes nothing.")
     is_empty = cash is not None and not Usdc.parse(cash).micros
     if kind == "withdraw" and m["status"] == "settled" and is_empty:
-        return _("Everything was paid out already. Sending it once more moves nothing.")
+        return _("Everything was paid out already. Another transaction moves nothing.")
     return ""
 
 

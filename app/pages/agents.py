@@ -9,24 +9,19 @@ from typing import Final
 from aiohttp import web
 
 from app.components import refusal as refusals
-from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
+from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record
+from app.words import policy as rules
 from app.words.grants import ENDED, HAPPENED, SHORT
-from app.words.policy import FIELDS
 from app.words.status import Pill
-from app.words.steps import SOURCES, TITLES
+from app.words.steps import CONFIRMED, SOURCES, TITLES, rank
 from app.words.text import _
 from domain.agents.policy import JSON_FIELDS
 from domain.refusals import Refused, invalid, refusal
 
-WHOLE: Final = ("credit_budget_daily", "min_net_bps", "max_cost_bps", "slippage_bps")
-NUMBERS: Final = ("per_tx_cap_usdc", "total_cap_usdc", *WHOLE)
-HINTS: Final[Mapping[str, str]] = {
-    "per_tx_cap_usdc": _("binds where it is stricter than a mandate"),
-    "total_cap_usdc": _("of all its money at once"),
-    "credit_budget_daily": _("empty: no budget of its own"),
-    "auto_vs_approval": _("allow_overdraft: true lets a report go below what is idle"),
-}
+AMOUNTS: Final = ("per_tx_cap_usdc", "total_cap_usdc", "credit_budget_daily")
+SHARES: Final = ("min_net_bps", "max_cost_bps", "slippage_bps")
+NUMBERS: Final = (*AMOUNTS, *SHARES)
 TAKES: Final[Mapping[bool, Pill]] = {
     True: Pill("good", _("Takes mandates")),
     False: Pill("calm", _("Takes no mandates")),
@@ -34,8 +29,8 @@ TAKES: Final[Mapping[bool, Pill]] = {
 SAID: Final[Mapping[str, str]] = {
     "move": _("Moved"),
     "resolve": _("Result"),
-    "withdraw": _("Taken out"),
-    "deposit": _("Put in"),
+    "withdraw": _("Withdrawal"),
+    "deposit": _("Deposit"),
     "signed": _("Terms signed"),
 }
 
@@ -88,7 +83,7 @@ async def show_agent(
     offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
     grants = await visit.run("owner_agent_grants", agent_id=agent_id)
     hosted = await visit.run("owner_agent_hosted_key", agent_id=agent_id)
-    stored = {n: _typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
+    stored = {n: rules.typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
     values: Mapping[str, str] = visit.form if refused else stored
     view = Record(
         agent=agent,
@@ -97,12 +92,14 @@ async def show_agent(
         changes=policy["changes"],
         numbers=_settings(NUMBERS, values),
         texts=_settings(JSON_FIELDS, values),
-        balances=balances["balances"],
+        balances=tuple(
+            Record(b, chain=visit.chain_name(b["chain_id"])) for b in balances["balances"]
+        ),
         offers=offers["items"],
         apps=tuple(map(_app, grants["items"])),
         held=_live_key(hosted),
         holds_keys=hosted["is_offered"],
-        feed=tuple(map(_feed_entry, feed["items"])),
+        feed=_feed(visit, feed["items"]),
         older=feed["next_cursor"],
         new=made and _new_key(visit, agent_id, made, agent["name"]),
         problem=refusals.view(refused and refused.block),
@@ -123,16 +120,9 @@ async def _row(visit: PageRequest, agent_id: str) -> Json:
             raise Refused(refusal("not_found", what="agent"))
 
 
-def _typed(name: str, value: object) -> str:
-    """A value of the policy as it is typed."""
-    if value is None:
-        return ""
-    return str(value) if name in NUMBERS else json.dumps(value, ensure_ascii=False)
-
-
 def _settings(names: Iterable[str], values: Mapping[str, str]) -> tuple[Record, ...]:
     return tuple(
-        Record(name=n, label=FIELDS[n], hint=HINTS.get(n, ""), value=values.get(n, ""))
+        Record(name=n, label=rules.RULES[n][0], hint=rules.RULES[n][1], value=values.get(n, ""))
         for n in names
     )
 
@@ -152,29 +142,49 @@ def _app(grant: Json) -> Record:
     return Record(grant, may=may, ended=grant["ended_by"] and ENDED[grant["ended_by"]])
 
 
-def _feed_entry(item: Json) -> Record:
+def _feed(visit: PageRequest, items: Iterable[Json]) -> tuple[Record, ...]:
+    """The activity of an agent, newest first as it came: one line a transaction."""
+    groups: dict[object, list[Json]] = {}
+    for n, item in enumerate(items):
+        tx_hash = item["event"]["tx_hash"] if "event" in item else None
+        key = (item["public_id"], tx_hash) if tx_hash else n
+        groups.setdefault(key, []).append(item)
+    return tuple(_feed_entry(visit, group) for group in groups.values())
+
+
+def _feed_entry(visit: PageRequest, group: list[Json]) -> Record:
+    item = group[0]
     if item["type"] == "app":
         who = item["client_host"] or item["client_name"] or item["redirect_host"]
         return Record(
             at=item["at"], title=HAPPENED[item["happened"]], text=who, amount=None, href=None
         )
     if item["type"] == "balance":
-        text = _("{asset} on chain {chain}: {state}, {cause}").format(
+        text = _("{asset} on {chain}: {state}, {cause}").format(
             asset=item["asset"],
-            chain=item["chain_id"],
+            chain=visit.chain_name(item["chain_id"]),
             state=item["state"].replace("_", " "),
             cause=item["ref_kind"].replace("_", " "),
         )
         return Record(at=item["at"], title=_("Balance"), text=text, amount=item["delta"], href=None)
-    row = item["event"]
+    return _transaction(group)
+
+
+def _transaction(group: list[Json]) -> Record:
+    """The rows of one transaction as a line: the agent's own row leads, the chain's confirms it."""
+    lead = min(group, key=lambda item: rank(item["event"]["kind"]))
+    row, tellers = lead["event"], {item["event"]["reported_by"] for item in group}
     kind, by = row["kind"], row["reported_by"]
-    prepaid_cost = item["type"] == "paid_read"
+    text = _("reported by the agent") if by == "agent" else SOURCES[by]
+    if {"agent", "chain"} <= tellers:
+        text = CONFIRMED
+    is_paid_read = lead["type"] == "paid_read"
     return Record(
-        at=item["at"],
-        title=TITLES["paid_read"] if prepaid_cost else SAID.get(kind) or TITLES.get(kind, kind),
-        text=_("reported by the agent") if by == "agent" else SOURCES[by],
+        at=group[0]["at"],
+        title=TITLES["paid_read"] if is_paid_read else SAID.get(kind) or TITLES.get(kind, kind),
+        text=text,
         amount=row["amount_usdc"],
-        href=f"/app/mandates/{item['public_id']}",
+        href=f"/app/mandates/{lead['public_id']}",
     )
 
 
@@ -237,18 +247,27 @@ def _fields(visit: PageRequest) -> Iterator[tuple[str, object]]:
         try:
             yield name, _read(name, typed)
         except (ValueError, RecursionError):
-            problem = "JSON is needed" if name in JSON_FIELDS else "a whole number is needed"
-            raise OperationRefused(400, invalid(name, problem).refusal.as_json("owner")) from None
+            block = invalid(name, _problem(name)).refusal.as_json("owner")
+            raise OperationRefused(400, block) from None
+
+
+def _problem(name: str) -> str:
+    if name in JSON_FIELDS:
+        return _("This is not valid JSON: check quotes and commas.")
+    if name in SHARES:
+        return _("a percentage with at most two decimals")
+    return _("an amount in USDC with at most two decimals")
 
 
 def _read(name: str, typed: str) -> object:
     if name in JSON_FIELDS:
         return json.loads(typed)
-    if name not in WHOLE:
-        return typed
-    if (number := whole_number(typed)) is None:
-        raise ValueError(name)
-    return number
+    if name == "credit_budget_daily" or name in SHARES:
+        read = rules.read_percent if name in SHARES else rules.read_credits
+        if (number := read(typed)) is None:
+            raise ValueError(name)
+        return number
+    return typed.replace(",", "")
 
 
 PAGES: Final = (

@@ -12,6 +12,7 @@ from aiohttp import web
 from app.components import asks, meters, refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record
+from app.words import reverts
 from app.words.text import _
 from domain.rules.rule_table import BY_REFUSAL
 
@@ -62,7 +63,7 @@ def _view(fresh: Json, read: Json, now: datetime) -> Record:
             _("This action, of the per-action limit"),
             item["amount"],
             allowed["per_action"]["value"],
-            _("clause 2, held by the vault"),
+            _("clause 2, enforced by the vault"),
             warns=False,
         ),
         remaining_after=None if remaining is None else remaining["value"],
@@ -75,14 +76,14 @@ def _view(fresh: Json, read: Json, now: datetime) -> Record:
 
 def _tried(simulation: Json | None) -> Record:
     if simulation is None:
-        return Record(ok=None, text=_("It could not be tried out just now."))
+        return Record(ok=None, text=_("The action could not be tried out just now."), error="")
     if simulation["ok"]:
         gas = f"{simulation['gas']:,}" if simulation["gas"] else _("some")
         text = _("Tried out just now: it works, about {gas} gas, which the agent pays.")
-        return Record(ok=True, text=text.format(gas=gas))
-    name = (simulation["revert"] or {}).get("name") or _("with a refusal")
-    text = _("This would fail now: the contract answers {name}.")
-    return Record(ok=False, text=text.format(name=name))
+        return Record(ok=True, text=text.format(gas=gas), error="")
+    revert = simulation["revert"]
+    text = _("This would fail now: {why}.").format(why=reverts.reason(revert))
+    return Record(ok=False, text=text, error=reverts.error_name(revert))
 
 
 def _fresh(checks: Iterable[Json]) -> Iterator[Record]:
@@ -93,7 +94,7 @@ def _fresh(checks: Iterable[Json]) -> Iterator[Record]:
             continue
         text = _(rule.fails if ok is False else rule.holds)
         if ok is None:
-            unread = _("Not checked, for the vault could not be read just now: {what}")
+            unread = _("Not checked, because the network does not answer just now: {what}")
             text = unread.format(what=text)
         yield Record(ok=ok, text=text)
 

@@ -23,9 +23,9 @@ AMOUNTS: Final = ("per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc")
 TYPED: Final = ("budget_usdc", *AMOUNTS, "stop_floor", "share", "horizon_days", "on_floor")
 TERMS: Final[Mapping[str, str]] = {
     "budget_usdc": _("Budget"),
-    "per_tx_cap_usdc": _("Most in one action"),
-    "daily_cap_usdc": _("Most in a UTC day"),
-    "stop_floor_bps": _("Loss at which it stops"),
+    "per_tx_cap_usdc": _("Limit per action"),
+    "daily_cap_usdc": _("Limit per day (UTC)"),
+    "stop_floor_bps": _("Stop line, as a loss of the budget"),
     "horizon_days": _("How long"),
     "payout_rule": _("The agent’s share of the gain"),
     "approval_above_usdc": _("Asks you above"),

@@ -11,6 +11,7 @@ from aiohttp import web
 from app.components import refusal, sending
 from app.page_context import PageRequest, PageRoute
 from app.replies import Json, Record, pick
+from app.words import money
 from app.words.text import _
 
 
@@ -70,12 +71,14 @@ def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
         outcome = sending.tried(remaining[0]["simulation"])
         if outcome["ok"] and not approved:
             text = _("The approval was tried out just now: it works. The deposit waits for it.")
-            outcome = Record(ok=True, text=text)
+            outcome = Record(ok=True, text=text, error="")
         send = sending.view(
             "fund",
             m["public_id"],
             [Record(call, call=call) for call in remaining],
-            button=_("Deposit") if approved else _("Approve and deposit"),
+            button=(
+                _("Deposit {amount}") if approved else _("Approve and deposit {amount}")
+            ).format(amount=money.sentence_amount(raw["amount"])),
             steps=read["steps"],
             outcome=outcome,
             capabilities=raw["capabilities"],

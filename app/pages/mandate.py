@@ -10,9 +10,8 @@ from typing import Final
 from aiohttp import web
 
 from app.chart import Point, drawings
-from app.components import asks, meters
+from app.components import asks, meters, next_step
 from app.page_context import PageRequest, PageRoute
-from app.pages.mandates import draft_page
 from app.replies import Json, Record, pick
 from app.words import money, notices, times
 from app.words.status import pill
@@ -24,7 +23,7 @@ LINES_SHOWN: Final = 10
 OFF_BPS: Final = 200
 """What a fair exit may lose: a record that stands off by more is worth renewing."""
 CLAUSE_NAMES: Final[Mapping[int, str]] = {
-    1: _("the budget"),
+    1: _("the cash in the vault"),
     2: _("the per-action limit"),
     3: _("the day limit"),
     4: _("the stop line"),
@@ -32,10 +31,10 @@ CLAUSE_NAMES: Final[Mapping[int, str]] = {
     8: _("the period"),
 }
 SOURCES: Final[Mapping[str, str]] = {
-    "chain_mark": _("estimate, marked by the keeper from the chain"),
-    "cash": _("measured on chain: all of it is cash"),
-    "agent_mark": _("estimate, as the agent marks it"),
-    "cost": _("estimate, at what it cost"),
+    "chain_mark": _("estimate from on-chain prices"),
+    "cash": _("read from the vault: all of it is cash"),
+    "agent_mark": _("estimate by the agent, not confirmed"),
+    "cost": _("estimate, at the price paid"),
 }
 MANDATE: Final = ("public_id", "agent_id", "agent_name", "purpose", "signed_at", "ends_at")
 AGREED: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
@@ -49,10 +48,11 @@ async def show_mandate(visit: PageRequest) -> web.Response:
     public_id = visit.path_part("id")
     read = await visit.run("mandate_get", public_id=public_id)
     if read["mandate"]["status"] == "draft":
-        return visit.go(draft_page(read["mandate"]))
+        return visit.go(next_step.draft_page(read["mandate"]))
     series = await visit.run("mandate_series", public_id=public_id)
     pending = await visit.run("mandate_approvals", public_id=public_id, status="pending")
-    view = _view(read, series, pending, visit.now)
+    step = next_step.view(read, len(pending["items"]), visit.deps.config.base_url)
+    view = Record(_view(read, series, pending, visit.now), next=step)
     return visit.show("mandate.html", view, chain_id=read["mandate"]["chain_id"])
 
 
@@ -84,7 +84,7 @@ def _view(read: Json, series: Json, approvals: Json, now: datetime) -> Record:
         chart_comes=working,
         rows=rows,
         meters=limit_meters(limits, open_=status in ("signed", "working")),
-        possible=left["value"] if working and not m["paused"] else None,
+        possible=left["value"] if working and not m["paused"] and m["accepted_at"] else None,
         binds=CLAUSE_NAMES.get(left["binding"]["clause"], ""),
         possible_again=left["retry_at"],
         can_fund=working and money.micros_of(room) > 0,
@@ -111,20 +111,20 @@ def _acts(read: Json) -> tuple[Record, ...]:
     withdraw = act("withdraw", _("Withdraw all"))
     if p["status"] == "signed":
         if m["vault_address"] is None:
-            cancel = act("cancel", _("Cancel"), post=True)
-            return act("create", _("Create the vault"), "go"), cancel
-        return act("fund", _("Put money in"), "go"), withdraw
+            cancel = act("cancel", _("Cancel mandate"), post=True)
+            return act("create", _("Create vault"), "go"), cancel
+        return act("fund", _("Deposit USDC"), "go"), withdraw
     if p["status"] == "working":
-        pause = act("pause", _("Pause"))
+        pause = act("pause", _("Pause agent"))
         stop = act("stop", _("Stop for good"), "danger")
         if money.micros_of(p["positions_est"]) >= LOCKING:  # closed one by one before that
             withdraw = act("leave", _("Withdraw all"))
-        return act("resume", _("Resume"), "go") if m["paused"] else pause, withdraw, stop
+        return act("resume", _("Resume agent"), "go") if m["paused"] else pause, withdraw, stop
     if p["status"] in ("ended", "stopped"):
         return act("leave", _("Close positions"), "go"), withdraw
     if p["status"] == "settled":
         statement = act("statement", _("Statement"))
-        all_out = act("withdraw", _("Withdraw"), "go")
+        all_out = act("withdraw", _("Withdraw all"), "go")
         return (all_out, statement) if money.micros_of(p["cash"]) > 0 else (statement,)
     return ()
 
@@ -214,7 +214,7 @@ def _days(series: Json) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
 def _row(point: Json) -> Record:
     """One UTC day; `read` is how it is read out."""
     worth = point["worth"]
-    read = _("{day}: worth {worth}, spent {spent}").format(
+    read = _("{day}: value {worth}, spent {spent}").format(
         day=times.date_text(point["day"]),
         worth=_("not known yet") if worth is None else money.approximate(worth),
         spent=money.sentence_amount(point["spent"]),
@@ -246,7 +246,7 @@ def limit_meters(limits: Json, *, open_: bool) -> tuple[Record, ...]:
     allowed, used = limits["allowed"], limits["used"]
     note = _("clause 2")
     if allowed["per_action"]["set_by"] == "policy":
-        note = _("clause 2, held tighter by the agent’s policy")
+        note = _("clause 2, made stricter by the agent’s policy")
     # What was gained and taken out is no money put in.
     put_in = max(used["budget"]["value"], "0.000000", key=Decimal)
 
@@ -255,7 +255,7 @@ def limit_meters(limits: Json, *, open_: bool) -> tuple[Record, ...]:
 
     standing = (
         bar(_("Largest action so far"), used["per_action"]["value"], "per_action", note),
-        bar(_("Budget put in"), put_in, "budget", _("clause 1")),
+        bar(_("Deposited of the budget"), put_in, "budget", _("clause 1")),
     )
     if not open_:
         return standing

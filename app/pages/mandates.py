@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Final
 
 from aiohttp import web
 
-from app.components import asks
+from app.components import asks, next_step
 from app.page_context import PageRequest, PageRoute
 from app.replies import Json, Record
 from app.words import times
@@ -37,8 +36,12 @@ async def show_mandates(visit: PageRequest) -> web.Response:
     drafts = await visit.run("mandate_list", status="draft", cursor=visit.query("drafts"))
     view = Record(
         rows,
-        items=tuple(r for r in rows["items"] if r["mandate"]["status"] != "draft"),
-        pending=(*waiting, *_to_do(rows)),
+        items=tuple(
+            Record(r, next=next_step.view(r, r["pending_approvals"]))
+            for r in rows["items"]
+            if r["mandate"]["status"] != "draft"
+        ),
+        pending=(*waiting, *(Record(s, asks=None) for s in next_step.for_owner(rows))),
         more=approvals["next_cursor"],
         drafts=tuple(map(_draft, drafts["items"])),
         more_drafts=drafts["next_cursor"],
@@ -46,20 +49,10 @@ async def show_mandates(visit: PageRequest) -> web.Response:
     return visit.show("mandates.html", view)
 
 
-def draft_page(mandate: Json) -> str:
-    """The page on which a draft continues: terms that are unclear, or name no agent, cannot be
-    signed.
-    """
-    unnamed = mandate["agent_id"] is None and not mandate["open_board"]
-    if unnamed or mandate["needs_review"]:
-        return f"/app/start?draft={mandate['public_id']}"
-    return f"/app/mandates/{mandate['public_id']}/review"
-
-
 def _draft(row: Json) -> Record:
     """A draft with what it still needs; its budget is None where it is unclear."""
     mandate = row["mandate"]
-    by_agent, href = mandate["proposed_by_agent_id"] is not None, draft_page(mandate)
+    by_agent, href = mandate["proposed_by_agent_id"] is not None, next_step.draft_page(mandate)
     if mandate["needs_review"]:
         text = _("Fill in the missing terms")
     elif href.startswith("/app/start"):
@@ -85,23 +78,6 @@ async def discard_drafts(visit: PageRequest) -> web.Response:
     if chosen:
         await visit.run("owner_drafts_discard", public_ids=chosen)
     return visit.go("/app/mandates")
-
-
-def _to_do(rows: Json) -> Iterator[Record]:
-    """The tasks that signed mandates wait for, apart from approvals."""
-    for row in rows["items"]:
-        mandate, status = row["mandate"], row["progress"]["status"]
-        href, text = f"/app/mandates/{row['public_id']}", ""
-        if status == "signed":
-            bare = mandate["vault_address"] is None
-            text = (
-                _("Signed: create its vault") if bare else _("The vault stands: put the money in")
-            )
-            href += "/create" if bare else "/fund"
-        elif status == "ended":
-            text = _("Ended: close what is open and take your money back")
-        if text:
-            yield Record(agent=agent_of(mandate), asks=None, text=text, href=href)
 
 
 async def show_record(visit: PageRequest) -> web.Response:

@@ -9,12 +9,13 @@ from aiohttp import web
 
 from app.components import meters, refusal
 from app.components.order_look import look, product_of, smallest_size
-from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
+from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import order
 from app.pages.order import HERE, UNSIGNED, maker, order_title
 from app.replies import Json, Record, pick
 from app.words import notices
 from app.words.orders import LOCKS, STATUS
+from app.words.policy import read_percent
 from app.words.text import _
 
 A_PAGE: Final = 50
@@ -205,7 +206,7 @@ def _order_request(visit: PageRequest) -> Json:
     """The ticket as the door takes it; what cannot be read is left for the door to refuse."""
     live, market = visit.field("mode_seen") == "live", visit.field("type") != "limit"
     is_by_size, slippage = visit.field("unit") == "size", visit.field("slippage_bps")
-    bps = whole_number(slippage, 5)
+    bps = read_percent(slippage or "")
     return {
         **{name: visit.field(name) for name in ("product", "side", "type", "mode_seen", "why")},
         "size": visit.field("amount") if is_by_size else None,

@@ -20,9 +20,9 @@ from app.words.text import _, word
 from domain.refusals import Refused, refusal
 
 KINDS: Final[Mapping[str, str]] = {
-    "erc4626": _("a lending or savings vault (ERC-4626)"),
+    "erc4626": _("a lending or savings vault"),
     "venue": _("a trading venue"),
-    "x402": _("paid reads over HTTP (x402)"),
+    "x402": _("paid information"),
 }
 HOLDERS: Final[Mapping[str, str]] = {
     "contract": _("Vault contract"),
@@ -85,10 +85,12 @@ async def show_deposit(visit: PageRequest) -> web.Response:
     except OperationRefused as refused:
         problem, status = refusals.view(refused.block), refused.status
     to, svg = ways["destination"]["chain"], ways.get("qr_svg")
+    # A development chain is in no list of real networks, and no page tells of it.
+    is_listed = any(a["chain_id"] == to for a in assets["items"])
     view = Record(
         amount=amount or "",
-        routes=tuple(_route(visit, row) for row in ways["items"]),
-        assets=tuple(Record(a, site=_site(a["source"])) for a in assets["items"]),
+        routes=tuple(_route(visit, row, has_pages=is_listed) for row in ways["items"]),
+        assets=tuple(Record(a, site=_site(a["source"])) for a in assets["items"] if is_listed),
         as_of=assets["as_of"],
         chain=visit.chain_name(to) if to else "",
         to=owner,
@@ -99,7 +101,7 @@ async def show_deposit(visit: PageRequest) -> web.Response:
     return visit.show("deposit.html", view, status=status)
 
 
-def _route(visit: PageRequest, row: Json) -> Record:
+def _route(visit: PageRequest, row: Json, *, has_pages: bool) -> Record:
     chain, takes = row["from"]["chain"], row["time_s"]
     if chain == "same":
         chain = _("the same network")
@@ -109,14 +111,14 @@ def _route(visit: PageRequest, row: Json) -> Record:
         row,
         start=chain,
         takes="" if takes is None else _span(takes["low"], takes["high"]),
-        sources=tuple((url, _site(url)) for url in row["sources"]),
+        sources=tuple((url, _site(url)) for url in row["sources"] if has_pages),
     )
 
 
 def _span(low: int, high: int) -> str:
     if high < 120:
-        return _("{low} to {high} s").format(low=low, high=high)
-    return _("{low} to {high} min").format(low=max(1, low // 60), high=-(-high // 60))
+        return _("{low} to {high} seconds").format(low=low, high=high)
+    return _("{low} to {high} minutes").format(low=max(1, low // 60), high=-(-high // 60))
 
 
 def _site(url: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from aiohttp import web
@@ -18,8 +18,12 @@ from domain.times import format_day
 
 
 async def show_statement(visit: PageRequest) -> web.Response:
-    """One mandate's week; the last full one where none is named."""
+    """One mandate's week; where none is named, the last full one, and of a settled mandate the last
+    in which something happened.
+    """
     public_id, week, cursor = visit.path_part("id"), visit.query("week"), visit.query("cursor")
+    if week is None:
+        week = await _last_week(visit, public_id)
     raw = await visit.run("owner_statement", public_id=public_id, week=week, cursor=cursor)
     head = await visit.run("mandate_get", public_id=public_id, parts="mandate")
     move, day = (raw["allowed_vs_used"][n] for n in ("largest_move", "busiest_day"))
@@ -29,13 +33,23 @@ async def show_statement(visit: PageRequest) -> web.Response:
         mandate=head["mandate"],
         week=_week(raw["period"], visit.now),
         largest=meters.view(
-            _("Largest move"), move["used"], move["allowed"], _("clause 2"), warns=False
+            _("Largest action"), move["used"], move["allowed"], _("clause 2"), warns=False
         ),
         busiest=meters.view(_("Busiest day"), day["used"], day["allowed"], note, warns=False),
         breaches=tuple(map(_breach, raw["breaches"])),
         lines=lines(raw["steps"]),
     )
     return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
+
+
+async def _last_week(visit: PageRequest, public_id: str) -> str | None:
+    """The last week in which something happened in a settled mandate; None for any other."""
+    head = await visit.run("mandate_get", public_id=public_id, parts="progress")
+    if head["progress"]["status"] != "settled":
+        return None
+    steps = await visit.run("mandate_steps", public_id=public_id)
+    at = next((s["at"] for s in steps["items"] if s["code"] != "mark"), None)
+    return None if at is None else f"{datetime.fromisoformat(at).astimezone(UTC):%G-W%V}"
 
 
 async def show_all(visit: PageRequest) -> web.Response:

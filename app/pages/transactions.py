@@ -22,32 +22,38 @@ AFTERWARDS: Final[Mapping[str, str]] = {"create": "/fund", "stop": "/leave", "un
 """The page on which an action goes on once it is done."""
 OUTCOMES: Final[Mapping[str, tuple[Pill, str]]] = {
     "reverted": (
-        Pill("bad", _("Failed on chain")),
-        _("The chain refused it. Nothing moved but the gas. Look at what changed, then try again."),
+        Pill("bad", _("Failed")),
+        _(
+            "The transaction failed. It cost gas, and moved nothing. Look at what changed, then "
+            "try again."
+        ),
     ),
     "pending": (
-        Pill("warn", _("On its way")),
-        _("The network has it. You can close this page; what happened will be in the record."),
+        Pill("warn", _("Sent")),
+        _(
+            "The network has your transaction. You can close this page; the result will be in the "
+            "history."
+        ),
     ),
     "not_seen": (
-        Pill("warn", _("Sent, not seen yet")),
+        Pill("warn", _("Sent")),
         _(
             "Your wallet has sent it and the network does not show it yet. Do not send it again. "
             "With a Safe, others may have to confirm first."
         ),
     ),
     "landed": (
-        Pill("warn", _("On chain, not understood")),
-        _("It is on chain, and it is not what this page expected."),
+        Pill("warn", _("Confirmed")),
+        _("Your transaction is confirmed, but it is not the one that this page expected."),
     ),
     "unknown": (
-        Pill("warn", _("Not known")),
-        _("It cannot be told just now what became of it. Do not send it again."),
+        Pill("warn", _("Outcome unknown")),
+        _("The network does not answer, so the outcome is unknown. Do not send it again."),
     ),
     "elsewhere": (
-        Pill("bad", _("Nothing done here")),
+        Pill("bad", _("Nothing changed here")),
         _(
-            "It is on chain and succeeded, and nothing in it is of this vault. With a Safe, the "
+            "Your transaction is confirmed, and it did nothing with this vault. With a Safe, the "
             "call inside it may have failed."
         ),
     ),

@@ -22,7 +22,7 @@ INACTIVE: Final[Mapping[str, str]] = {
 ELSE: Final = _("Stored with your signature but not active on this service.")
 KINDS: Final[Mapping[str, str]] = {
     "vault": _("The vault itself"),
-    "x402": _("Paid reads (x402)"),
+    "x402": _("Paid information"),
     "contract": _("A call that this service does not know"),
     "venue": _("A market that this service does not know"),
 }

@@ -21,12 +21,12 @@ FIELDS: Final[Mapping[str, tuple[str, Kind, str]]] = {
         "Agent; 0: any",
     ),
     "budgetUsdc": (_("Budget"), "usdc", "Budget"),
-    "perTxCap": (_("Most in one action"), "usdc", "Most in an action"),
-    "dailyCap": (_("Most in a UTC day"), "usdc", "Most in a UTC day"),
+    "perTxCap": (_("Limit per action"), "usdc", "Most in an action"),
+    "dailyCap": (_("Limit per day (UTC)"), "usdc", "Most in a UTC day"),
     "stopFloor": (_("Stop line"), "usdc", "Stop line"),
     "stopFloorBps": (_("Stop line, as a loss of the budget"), "bps", "Stop line, loss"),
     "horizonDays": (_("How long"), "days", "How long"),
-    "endsAt": (_("Ends, exclusive"), "time", "Ends"),
+    "endsAt": (_("Ends"), "time", "Ends"),
     "agentFeeBps": (_("The agent’s share of the gain"), "bps", "Share of the gain"),
     "approvalAbove": (_("Asks you above"), "asked", "Asks above; 0: no"),
     "onFloor": (_("At the stop line"), "floor", "At the stop line"),
@@ -36,8 +36,8 @@ FIELDS: Final[Mapping[str, tuple[str, Kind, str]]] = {
         "Allowed calls",
     ),
     "guardTargetsHash": (_("Fingerprint of the other entries in clause 5"), "hash", "Other places"),
-    "issuedAt": (_("Terms made at"), "time", "Made at"),
-    "nonce": (_("Makes these terms unlike all others"), "nonce", "Number"),
+    "issuedAt": (_("Terms written at"), "time", "Made at"),
+    "nonce": (_("Unique number of these terms"), "nonce", "Number"),
 }
 """(its meaning, its kind, its label on a device, whose line is short: at most 20 characters)."""
 # The clause that a value stands behind; the rest belongs to none.

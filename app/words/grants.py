@@ -21,8 +21,8 @@ SHORT: Final[Mapping[str, str]] = {
     "wallet:propose": _("proposes drafts"),
 }
 ENDED: Final[Mapping[str, str]] = {
-    "owner": _("you ended it"),
-    "app": _("the app ended it"),
+    "owner": _("you disconnected the app"),
+    "app": _("the app disconnected"),
     "key": _("ended with the agent’s last key"),
     "replaced": _("a newer connection took its place"),
     "reused": _("ended for safety: a code or token of it was used twice"),

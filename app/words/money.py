@@ -157,6 +157,12 @@ def share_percent(share: str) -> str:
     return percent(_read(share) // 100) or ""
 
 
+def percent_of_tenths(tenths_bps: int) -> str:
+    """Hundred-thousandths, as a venue counts a builder's fee, as a percentage."""
+    text = f"{tenths_bps // 1000}.{tenths_bps % 1000:03d}".rstrip("0").rstrip(".")
+    return f"{text}%"
+
+
 def percent(bps: int | None) -> str | None:
     """Ten-thousandths as a percentage with the decimals that it has."""
     if bps is None:

@@ -11,8 +11,8 @@ from app.words import money
 from app.words.text import _
 
 KINDS: Final[Mapping[str, str]] = {
-    "approval.asked": _("an action waits for your approval"),
-    "approval.decided": _("you answered one, or it lapsed"),
+    "approval.asked": _("an action needs your approval"),
+    "approval.decided": _("an action was approved, declined, or expired"),
     "cap.reached": _("50, 80 or 100% of a limit is used"),
     "mandate.acceptance_ended": _("you changed terms that an agent had accepted"),
     "mandate.paused": _("a mandate is paused"),
@@ -20,7 +20,7 @@ KINDS: Final[Mapping[str, str]] = {
     "mandate.stop_line": _("a mandate stopped at its stop line"),
     "mandate.stopped": _("a mandate was stopped"),
     "mandate.settled": _("a mandate is settled"),
-    "deposit.seen": _("money came into a vault"),
+    "deposit.seen": _("a deposit arrived in a vault"),
     "transfer.in": _("an agent received money that it had not reported"),
     "order.unknown": _("the outcome of an order is unknown"),
 }
@@ -41,13 +41,13 @@ LETTER_END: Final = _(
 )
 MANDATES: Final[Mapping[str, str]] = {
     "paused": _("A mandate is paused."),
-    "ended": _("A mandate has ended and is not settled yet."),
+    "ended": _("A mandate has ended. Close its positions and withdraw."),
     "stopped": _("A mandate is stopped."),
     "settled": _("A mandate is settled."),
 }
 ORDERS: Final[Mapping[str, str]] = {
-    "awaiting_owner": _("An agent prepared an order that waits for you."),
-    "unknown": _("The outcome of an order is not known yet. Do not send it again."),
+    "awaiting_owner": _("An order of your agent needs your signature."),
+    "unknown": _("The outcome of an order is unknown. Do not send it again."),
 }
 
 
@@ -79,7 +79,7 @@ def letter_text(kind: str) -> LetterText:
 
 def approval_notice(amount: str) -> str:
     """The notice of a pending approval; `amount` in USDC."""
-    return _("An action waits for your approval: {amount}.").format(
+    return _("An action needs your approval: {amount}.").format(
         amount=money.sentence_amount(amount)
     )
 

@@ -19,18 +19,18 @@ ALONE: Final[Mapping[str, str]] = {
     "not_found": _("There is no such page, or it is not yours to see."),
     "unauthenticated": _("Your session has ended. Sign in again."),
     "method_not_allowed": _(
-        "This page takes no form of this kind. Nothing was done; open it anew, and press there."
+        "This page does not take this form. Nothing was sent. Open the page again and repeat."
     ),
     "rate_limited": _("That was too much at once. Wait a moment, then try again."),
     "internal": _("Something failed on our side. Nothing was sent in your name."),
     "chain_unavailable": _(
-        "The network does not answer just now. Your vault is not affected; try again in a moment."
+        "The network does not answer just now. Your vault is not affected. Try again in a moment."
     ),
     "storage_unavailable": _("The service is busy with its own records. Try again in a moment."),
     "venue_unavailable": _("The venue does not answer just now. Try again in a moment."),
     "owner_declined": _("You declined this action."),
-    "approval_expired": _("This request has lapsed. Nothing was spent; the agent may ask again."),
-    "body_too_large": _("That is more than this form takes."),
+    "approval_expired": _("This request has expired. Nothing was spent. The agent may ask again."),
+    "body_too_large": _("The text is too long for this form. Nothing was sent."),
     "no_position": _("Nothing is left in this market. Nothing was sent."),
     "no_recipe": _("Only the agent can leave this market. Nothing was sent."),
     "tx_pending": _("The network has not settled this transaction yet. Do not send it again."),
@@ -39,15 +39,15 @@ ALONE: Final[Mapping[str, str]] = {
     "wallet_not_allowlisted": _(
         "You are not on the operator’s list of those who trade live. Paper orders work."
     ),
-    "wallet_no_position": _("There is nothing to close by that much. Nothing was sent."),
+    "wallet_no_position": _("The position is smaller than that. Nothing was sent."),
     "wallet_outcome_unknown": _(
-        "It was sent, and the venue has not said what became of it. Do not send it again."
+        "The order was sent, and the venue has not answered yet. Do not send it again."
     ),
     "idempotency_key_reused": _(
-        "This form was sent before with other contents. Nothing was done now; press again to do it "
-        "anew."
+        "This form was sent before with other contents. Nothing was sent now. Press the button "
+        "again to send the new contents."
     ),
-    "idempotency_in_flight": _("This form is being worked on already. Nothing is sent twice."),
+    "idempotency_in_flight": _("This form is being processed already. Nothing is sent twice."),
 }
 # An owner is told how it stands too where the sentence of the registry says more than ours.
 BESIDE_REASON: Final[Mapping[str, str]] = {
@@ -56,27 +56,25 @@ BESIDE_REASON: Final[Mapping[str, str]] = {
         "That looks like a key or a password. It was not stored. Never enter one here."
     ),
     "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
-    "draft_unclear": _(
-        "Some of the sentence could be read in two ways. Fill in those fields yourself first."
-    ),
+    "draft_unclear": _("Part of your description was not understood. Fill in those fields first."),
     "not_configured": _("This service is not set up for that yet. Its operator has to act."),
     "wallet_rate_limited": _(
         "Too many orders in a short time. That stops a loop; wait, then go on."
     ),
-    "wallet_invalid_order": _("The order cannot be taken as it is written. Nothing was sent."),
+    "wallet_invalid_order": _("The order cannot be placed like this. Nothing was sent."),
     "wallet_live_off": _("Live orders are switched off here. Paper orders and closes work."),
     "wallet_mode_changed": _(
-        "It changed between paper and live while this page was open. Nothing was sent. Look which "
-        "one is shown now, and decide again."
+        "Orders changed between paper and live while this page was open. Nothing was sent. Check "
+        "which one is shown now, and decide again."
     ),
     "wallet_not_ready": _("Your account cannot trade live yet. Nothing was sent."),
-    "wallet_over_cap": _("That is above a limit. Nothing was sent."),
+    "wallet_over_cap": _("The order is above a limit. Nothing was sent."),
     "wallet_limit_raise": _("Limits only fall here; only the operator can raise one."),
     "wallet_signature_invalid": _(
-        "The signature does not fit this order, or its time is up. Nothing was sent. Prepare it "
-        "again."
+        "The signature does not fit this order, or the order has expired. Nothing was sent. "
+        "Prepare the order again."
     ),
-    "wallet_venue_rejected": _("The venue refused it. Nothing was traded."),
+    "wallet_venue_rejected": _("The venue rejected the order. Nothing was traded."),
     "wallet_venue_unavailable": _("The venue does not answer. Nothing was sent."),
 }
 SENTENCES: Final[Mapping[str, str]] = {**ALONE, **BESIDE_REASON}

@@ -17,19 +17,19 @@ class Pill(NamedTuple):
 
 
 PLAIN: Final[Mapping[str, Pill]] = {
-    "draft": Pill("calm", _("Draft, not signed")),
-    "signed": Pill("warn", _("Signed, no money in it yet")),
-    "ended": Pill("warn", _("Ended, not settled yet")),
+    "draft": Pill("calm", _("Draft")),
+    "signed": Pill("warn", _("Signed, not funded")),
+    "ended": Pill("warn", _("Ended")),
     "stopped": Pill("bad", _("Stopped")),
     "settled": Pill("calm", _("Settled")),
     "cancelled": Pill("calm", _("Cancelled")),
 }
 APPROVALS: Final[Mapping[str, Pill]] = {
-    "pending": Pill("warn", _("Waits for you")),
-    "approved": Pill("good", _("Approved, not used yet")),
+    "pending": Pill("warn", _("Needs your approval")),
+    "approved": Pill("good", _("Approved")),
     "declined": Pill("calm", _("Declined")),
-    "expired": Pill("calm", _("Lapsed")),
-    "used": Pill("good", _("Approved and done")),
+    "expired": Pill("calm", _("Expired")),
+    "used": Pill("good", _("Done")),
 }
 MARKETS: Final[Mapping[str, Pill]] = {
     "live": Pill("good", _("Live")),
@@ -37,7 +37,7 @@ MARKETS: Final[Mapping[str, Pill]] = {
     "planned": Pill("calm", _("Planned")),
 }
 DELIVERIES: Final[Mapping[str, Pill]] = {
-    "waiting": Pill("warn", _("Waits")),
+    "waiting": Pill("warn", _("Not sent yet")),
     "delivered": Pill("good", _("Delivered")),
     "dead": Pill("bad", _("Given up")),
 }
@@ -50,7 +50,7 @@ NEEDS: Final[Mapping[str, str]] = {
 """A condition of the ranking."""
 IN_HALL: Final[Mapping[str, str]] = {
     "signed": _("signed"),
-    "working": _("working"),
+    "working": _("active"),
     "stopped": _("stopped"),
     "settled": _("settled"),
     "cancelled": _("cancelled"),
@@ -66,5 +66,5 @@ def pill(read: Json) -> Pill:
         return PLAIN[progress["status"]]
     if read["mandate"]["paused"]:
         return Pill("warn", _("Paused"))
-    day = _("Working · day {day} of {days}")
+    day = _("Active · day {day} of {days}")
     return Pill("good", day.format(day=progress["day"], days=progress["horizon_days"]))

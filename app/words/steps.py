@@ -11,24 +11,24 @@ from app.words.text import _
 
 TITLES: Final[Mapping[str, str]] = {
     "buy": _("Put to work"),
-    "sell": _("Taken back"),
+    "sell": _("Brought back to the vault"),
     "move": _("Moved"),
-    "executed": _("Acted without a report"),
+    "executed": _("Action seen on chain; the agent has not reported it"),
     "unwound": _("Position closed"),
-    "deposit": _("You put money in"),
-    "withdraw": _("You took money out"),
+    "deposit": _("Deposit"),
+    "withdraw": _("Withdrawal"),
     "signed": _("You signed the terms"),
     "purpose": _("Your instruction"),
-    "paused": _("You paused it"),
-    "resumed": _("You resumed it"),
+    "paused": _("You paused the agent"),
+    "resumed": _("You resumed the agent"),
     "stop": _("Stopped"),
     "payout": _("The agent’s share was paid"),
     "resolve": _("Result"),
     "paid_read": _("Paid for information"),
     "fee": _("Fee"),
     "preview": _("Checked before acting"),
-    "mark": _("Marked"),
-    "claim": _("A reported action never came"),
+    "mark": _("Value recorded"),
+    "claim": _("A reported action never reached the chain"),
     "note": _("Note"),
     "refused": _("Attempt refused"),
 }
@@ -38,32 +38,32 @@ REFUSED: Final[Mapping[str, str]] = {
     "TargetNotAllowed": _("not on the list of allowed calls"),
     "MandateStopped": _("the mandate is stopped"),
     "MandateEnded": _("the mandate has ended"),
-    "server_guard": _("held back by this service"),
+    "server_guard": _("refused by this service"),
 }
 CONSENT: Final[Mapping[str, str]] = {
-    "pending": _("Asks for your approval"),
-    "approved": _("You approved"),
-    "declined": _("You declined"),
-    "used": _("Approved action done"),
-    "expired": _("Request lapsed"),
+    "pending": _("Needs your approval"),
+    "approved": _("You approved the action"),
+    "declined": _("You declined the action"),
+    "used": _("Approved action: done"),
+    "expired": _("Request for your approval expired"),
 }
 STOPPED_BY: Final[Mapping[str, str]] = {
-    "owner": _("You stopped it"),
-    "agent": _("The agent stopped it"),
+    "owner": _("You stopped the mandate"),
+    "agent": _("The agent stopped the mandate"),
     "floor": _("Stopped at the stop line"),
-    "withdraw": _("Ended by your withdrawal"),
+    "withdraw": _("Stopped by your withdrawal"),
 }
 SOURCES: Final[Mapping[str, str]] = {
     "chain": _("read from the chain"),
     "agent": _("reported by the agent, not confirmed"),
     "owner": _("by you"),
-    "keeper": _("by the keeper"),
+    "keeper": _("by this service"),
 }
 CONFIRMED: Final = _("reported by the agent, confirmed on chain")
 HELD: Final = _("held by this service (clause 6)")
-PROVISIONAL: Final = _("seen on chain, not deep enough to count yet")
-UNPROVEN: Final = _("reported by the agent without a transaction: it counts for nothing")
-CONTRADICTED: Final = _("reported by the agent with other figures; the chain’s stand")
+PROVISIONAL: Final = _("confirming")
+UNPROVEN: Final = _("reported without a transaction; not counted")
+CONTRADICTED: Final = _("the agent reported other figures; the chain’s figures count")
 # What speaks for a transaction in which several things happened, the most telling first.
 LEADS: Final = (
     "buy", "sell", "move", "unwound", "executed", "withdraw", "deposit",
@@ -96,8 +96,8 @@ def _source(step: Json) -> str:
     return CONFIRMED if by == "agent" and step["confirmed_on_chain"] else SOURCES[by]
 
 
-def _rank(step: Json) -> int:
-    code = step["code"]
+def rank(code: str) -> int:
+    """Its place among what speaks for a transaction, the most telling first."""
     return LEADS.index(code) if code in LEADS else len(LEADS)
 
 
@@ -109,7 +109,7 @@ def _line(group: list[Json]) -> Record:
     """A group of steps: the telling one leads, what else happened follows as effects; `why`,
     `note`, `resource` and `market` are other people's words.
     """
-    first, *others = sorted(group, key=_rank)
+    first, *others = sorted(group, key=lambda step: rank(step["code"]))
     # A report and the chain's row of it are one thing that happened, not two.
     twin = first["kind"] == "action" and first["reported_by"] == "agent"
     effects = [s for s in others if not (twin and s["code"] in ("executed", "unwound"))]

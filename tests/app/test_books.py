@@ -77,7 +77,7 @@ async def test_the_hall_shows_paper_in_a_box_of_its_own(site: TradingSite) -> No
     await paper(site.desk, t.person, notional_usdc="20", book=told["book"], mode_seen="paper")
     site.desk.clock.at += timedelta(minutes=1)
     box = said(await browser.get(f"/app/hall/{agent_id}"), "paper")
-    assert "never ranks" in box
+    assert "not ranked" in box
     assert "opened 2 paper books in all" in box
     assert "Mine" not in box
     assert box.count("Paper") >= 4

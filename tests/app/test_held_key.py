@@ -33,4 +33,4 @@ async def test_an_owner_makes_reads_and_ends_a_held_key(world: World, tmp_path: 
             fresh, _ = await world.agent(m.owner)
             other = f"/app/agents/{fresh.user_id}"
             assert (await browser.submit(other, f"{other}/held-key")).status == 303
-            assert "End held key" in (await browser.get(other)).said
+            assert "Revoke held key" in (await browser.get(other)).said

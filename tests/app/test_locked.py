@@ -26,7 +26,7 @@ async def test_an_old_session_reads_on_while_the_database_takes_no_write(site: S
         held.execute("BEGIN IMMEDIATE")
         page = await browser.get(f"/app/mandates/{m.id}")
         held.execute("ROLLBACK")
-    assert (page.status, "Worth now" in page.said) == (200, True)
+    assert (page.status, "Value now" in page.said) == (200, True)
     assert (await browser.get(f"/app/mandates/{m.id}")).status == 200
     site.world.clock.forward(hours=11)  # past the first end: the second look prolonged it
     assert (await browser.get(f"/app/mandates/{m.id}")).status == 200

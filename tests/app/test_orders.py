@@ -127,7 +127,7 @@ async def test_on_paper_an_order_is_placed_and_closed_at_once_and_each_figure_sa
     assert [a.text for a in at.all("a", aria_current="page")] == ["Orders", "Orders"]
     assert "The operator has to switch them on" in said(at, "locks")
     page = await paper.follow(await paper.press("paper"))
-    assert "Done" in page.said
+    assert "Filled" in page.said
     assert "no trade took place" in page.said
     facts = [e.text for e in page.all("dd") if any(c.isdigit() for c in e.text)]
     figures = [f for f in facts if "USDC" in f or "Paper" in f]
@@ -139,7 +139,7 @@ async def test_on_paper_an_order_is_placed_and_closed_at_once_and_each_figure_sa
     (book,) = (await paper.site.desk.ok("own_paper_books", paper.t.caller))["books"]
     assert book["trades"] == 1
     done = await paper.close("c_1", mode_seen="paper", book=book["book"])
-    assert "Done" in (await paper.follow(done)).said
+    assert "Filled" in (await paper.follow(done)).said
     assert "There is no open position." in said(await paper.orders(), "positions")
 
 
@@ -155,7 +155,7 @@ async def test_live_is_prepared_and_signed_on_two_pages_once_and_closed_with_eve
     signature = json.dumps(t.sign(block(page)))
     for _ in range(2):
         shown = await live.follow(await live.hand_in(page, signature=signature))
-        assert "Done" in shown.said
+        assert "Filled" in shown.said
     assert t.posted("mainnet") == 1
     site.desk.clock.at += timedelta(seconds=3)
     assert "Close LIVE position" in said(await live.orders(), "positions")
@@ -165,11 +165,11 @@ async def test_live_is_prepared_and_signed_on_two_pages_once_and_closed_with_eve
     assert close.status == 201, close.said
     assert "Sign and close the LIVE position" in close.said
     assert "A close counts against no limit." in close.said
-    assert "Done" in (await live.done(close)).said
+    assert "Filled" in (await live.done(close)).said
     assert float(t.size(network="mainnet")) == 0
     again = await live.close("c_2", mode_seen="live")
     assert again.status == 409
-    assert "nothing to close" in again.said
+    assert "position is smaller than that" in again.said
 
 
 async def test_mode_seen_is_what_the_page_showed_when_the_button_was_pressed(live: Trading) -> None:
@@ -184,7 +184,7 @@ async def test_mode_seen_is_what_the_page_showed_when_the_button_was_pressed(liv
     await switched(live.site, live_door=True)
     on_paper = await live.browser.post("/app/orders", sent | {"mode_seen": "paper", "key": "f_2"})
     assert on_paper.status == 409
-    assert "It changed between paper and live" in on_paper.said
+    assert "Orders changed between paper and live" in on_paper.said
     assert live.t.posted("mainnet") == 0
 
 
@@ -192,7 +192,7 @@ async def test_a_form_that_arrives_twice_makes_one_order(live: Trading) -> None:
     sent = {"csrf": (await live.orders()).token(), "key": "f_twice", **TICKET, "mode_seen": "live"}
     assert (await live.browser.post("/app/orders", sent)).status == 201
     shown = await live.follow(await live.browser.post("/app/orders", sent))
-    assert "Waits for your signature" in shown.said
+    assert "Needs your signature" in shown.said
     assert "Look at today’s price and sign" in shown.said
     assert len((await live.site.desk.ok("order_pending", live.t.caller))["orders"]) == 1
     other = await live.browser.post("/app/orders", sent | {"amount": "21"})
@@ -206,13 +206,13 @@ async def test_a_form_that_arrives_twice_makes_one_order(live: Trading) -> None:
 async def test_what_is_refused_stands_beside_the_ticket_with_what_was_typed(live: Trading) -> None:
     wrong = await live.press("live", product="<b>x</b>", amount="20")
     assert wrong.status == 422
-    assert "cannot be taken as it is written" in wrong.said
+    assert "cannot be placed like this" in wrong.said
     assert wrong.one("input", id="find").attributes["value"] == "<b>x</b>"
     assert (await live.press("live", amount="9.99")).status == 422
     above = await live.press("live", amount="51")
     assert above.status == 403
     assert "above a limit" in above.said
-    assert "The limit: 50.000000" in above.said
+    assert "The limit: 50.00 USDC" in above.said
     unlisted = await live.site.desk.linked()
     other = Trading(live.site, live.t, await live.site.signed_in(unlisted))
     refused = await other.press("live")
@@ -249,7 +249,7 @@ async def test_a_venue_that_is_away_gives_no_product_and_no_position_but_a_page(
         paper = Trading(site, Trader(site.desk, p, 0), await site.signed_in(p))
         page = await paper.orders()
         assert page.status == 200
-        assert "no product can be named" in page.said
+        assert "no product can be listed" in page.said
         refused = await paper.press("paper")
         assert refused.status == 503
         assert "The venue does not answer. Nothing was sent." in refused.said
@@ -266,11 +266,11 @@ async def test_an_order_of_which_nobody_knows_is_shown_as_that_and_not_sent_agai
         for route, kind in (("/exchange", "order"), ("/info", "orderStatus")):
             site.desk.main.faults.add(VenueFault(effect="hang", route=route, kind=kind))
         shown = await live.done(page)
-        assert "Not known yet" in shown.said
+        assert "Outcome unknown" in shown.said
         assert "Do not send it again" in shown.said
         assert shown.one("section", id="order").attributes["data-live"]
         assert not [b for b in shown.all("button") if "Cancel" in b.text or "sign" in b.text]
-        assert "Not known yet" in said(await live.orders(), "under-way")
+        assert "Outcome unknown" in said(await live.orders(), "under-way")
 
 
 async def test_a_refusal_of_the_venue_is_told_in_its_words(live: Trading) -> None:
@@ -278,7 +278,7 @@ async def test_a_refusal_of_the_venue_is_told_in_its_words(live: Trading) -> Non
     shown = await live.hand_in(page)
     assert shown.status in (200, 303, 422), shown.said
     whole = await live.follow(shown) if shown.status == 303 else shown
-    assert "Refused" in whole.said
+    assert "Rejected" in whole.said
     assert "could not immediately match" in whole.said
 
 
@@ -296,7 +296,7 @@ async def test_a_signature_that_is_wrong_or_late_sends_nothing(live: Trading) ->
     live.site.desk.clock.at += timedelta(seconds=121)
     late = await live.hand_in(page)
     assert late.status in (409, 422)
-    assert "Lapsed" in late.said
+    assert "Expired" in late.said
     assert live.t.posted("mainnet") == 0
 
 
@@ -344,7 +344,7 @@ async def test_an_agents_order_waits_for_its_owner_who_opens_it_at_todays_price(
     page = await live.browser.submit("/app/orders", f"{path}/open")
     assert page.status == 201
     assert form(page, "signed")["step"] == "execute"
-    assert "Done" in (await live.done(page)).said
+    assert "Filled" in (await live.done(page)).said
 
 
 async def test_an_agents_order_on_the_test_network_is_signed_for_that_network(
@@ -360,7 +360,7 @@ async def test_an_agents_order_on_the_test_network_is_signed_for_that_network(
     assert "no real money" in page.said
     assert site.desk.urls[1] in page.headers["Content-Security-Policy"]
     assert block(page)["typed_data"]["message"]["source"] == "b"
-    assert "Done" in (await owner.done(page)).said
+    assert "Filled" in (await owner.done(page)).said
     assert (t.posted("testnet"), t.posted("mainnet")) == (1, 0)
 
 
@@ -391,9 +391,9 @@ async def test_a_resting_order_is_taken_back_with_a_signature_whatever_is_switch
     live: Trading,
 ) -> None:
     page = await live.prepared(type="limit", limit_px="60000", tif="gtc")
-    assert "Rests at the venue" in (await live.done(page)).said
+    assert "Open" in (await live.done(page)).said
     listed, path = await live.orders(), path_of(page)
-    assert "Rests at the venue" in said(listed, "under-way")
+    assert "Open" in said(listed, "under-way")
     assert path in listed.links()
     await switched(live.site, live_door=False, live_terminal=False)
     asked = await live.browser.submit("/app/orders", f"{path}/cancel")
@@ -411,7 +411,7 @@ async def test_limits_only_fall(paper: Trading) -> None:
     raised = await lowered(per_order_usdc="26")
     assert raised.status == 409
     assert "Limits only fall here" in raised.said
-    assert "Your limit, an order: 25.000000" in raised.said
+    assert "Your limit per order: 25.00 USDC" in raised.said
     assert (await lowered(per_day_usdc="1e2")).status == 422
 
 
@@ -420,7 +420,7 @@ async def test_live_orders_so_far_are_paged_with_what_became_of_each(
 ) -> None:
     monkeypatch.setattr(orders, "A_PAGE", 2)
     browser, clock = live.browser, live.site.desk.clock
-    assert "There is none." in (await browser.get("/app/orders/history")).said
+    assert "There is no order yet." in (await browser.get("/app/orders/history")).said
     await live.done(await live.prepared())
     clock.at += timedelta(seconds=3)
     unsent = path_of(await live.prepared())
@@ -433,7 +433,7 @@ async def test_live_orders_so_far_are_paged_with_what_became_of_each(
     assert "nothing traded" in first.said
     (older,) = [a for a in first.all("a") if a.text == "Older"]
     second = await browser.get(older.attributes["href"])
-    assert "Done" in second.said
+    assert "Filled" in second.said
     assert "fees" in second.said
     assert not [a for a in second.all("a") if a.text == "Older"]
     assert [a for a in second.all("a") if a.text == "Newest"]

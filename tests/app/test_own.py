@@ -110,7 +110,7 @@ async def test_a_key_is_approved_verified_and_revoked(site: TradingSite) -> None
     name = site.desk.approval(p, ZERO_ADDRESS)["agent_name"].partition(" ")[0]
     gone = await handed_in(site, browser, p, "revoke", ZERO_ADDRESS, agent_name=name)
     assert gone.status == 303
-    assert "Make an order key and approve it" in (await browser.get("/app/own")).said
+    assert "Create and approve order key" in (await browser.get("/app/own")).said
 
 
 async def test_a_keeper_key_is_approved_and_revoked_from_the_page(site: TradingSite) -> None:
@@ -207,7 +207,7 @@ async def test_the_builder_fee_is_said_with_an_example_and_only_the_venue_makes_
     account.builders[BUILDER.address.lower()] = 100
     site.desk.clock.at += timedelta(minutes=2)
     page = await browser.get("/app/own")
-    assert "Take the approval back" in page.said
+    assert "Revoke approval" in page.said
     assert form(page, "fee")["max_fee_rate"] == "0%"
 
 

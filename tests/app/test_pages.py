@@ -42,41 +42,45 @@ class Shown(NamedTuple):
 
 
 FIGURES = {
-    "live": ["Worth now", "Result so far", "Stop line", "If you left now"],
-    "final": ["You put in", "You took out", "Result, final", "Agent’s share"],
-    "agreed": ["Budget", "Per action", "Per day", "Stop line"],
+    "live": ["Value now", "Result so far", "Stop line", "If you left now"],
+    "final": ["Deposits", "Withdrawals", "Result, final", "Agent’s share"],
+    "agreed": ["Budget", "Limit per action", "Limit per day", "Stop line"],
 }
-UNFUNDED, CLOSE, OUT = "Signed, no money in it yet", "Close positions", "Withdraw all"
+UNFUNDED, CLOSE, OUT = "Signed, not funded", "Close positions", "Withdraw all"
 WORKING = (
-    "The agent asks to spend 90.00 USDC",
+    "Needs your approval: 90.00 USDC",
     "Within the per-action limit of 100.00 USDC (clause 2)",
     "Leaves 110.00 USDC of today’s 250.00 USDC (clause 3)",
     "50.00 USDC of 250.00 USDC",
-    "In one go, before a pause can land",
+    "At once, before a pause takes effect",
     "Put to work",
     "reported by the agent, confirmed on chain",
     "Attempt refused: above the per-action limit",
 )
-ALLOWED = "100.00 USDC an action, 250.00 USDC a day, to 20 Dec 2026"
+ALLOWED = "100.00 USDC per action, 250.00 USDC per day, until 20 Dec 2026"
 NO_RESUME, ALL_ACTS = {"pause", "stop", "record-value"}, {"pause", "resume", "stop", "record-value"}
 SHOWN = {
-    "signed": Shown(UNFUNDED, ["Create the vault", "Cancel"], "agreed"),
-    "created": Shown(UNFUNDED, ["Put money in", OUT], "agreed", offered=NO_RESUME),
+    "signed": Shown(UNFUNDED, ["Create vault", "Cancel mandate"], "agreed"),
+    "created": Shown(UNFUNDED, ["Deposit USDC", OUT], "agreed", offered=NO_RESUME),
     "working": Shown(
-        "Working · day 2 of 30",
-        ["Pause", OUT, "Stop for good"],
+        "Active · day 2 of 30",
+        ["Pause agent", OUT, "Stop for good"],
         "live",
         ALLOWED,
         NO_RESUME,
         WORKING,
     ),
     "paused": Shown(
-        "Paused", ["Resume", OUT, "Stop for good"], "live", "nothing, until you resume", ALL_ACTS
+        "Paused",
+        ["Resume agent", OUT, "Stop for good"],
+        "live",
+        "nothing, until you resume",
+        ALL_ACTS,
     ),
-    "ended": Shown("Ended, not settled yet", [CLOSE, OUT], "live", "nothing more"),
+    "ended": Shown("Ended", [CLOSE, OUT], "live", "nothing more"),
     "stopped": Shown("Stopped", [CLOSE, OUT], "live", "nothing more"),
     "settled": Shown("Settled", ["Statement"], "final", "", set(), ("Largest action so far",)),
-    "settled with cash": Shown("Settled", ["Withdraw", "Statement"], "final"),
+    "settled with cash": Shown("Settled", ["Withdraw all", "Statement"], "final"),
     "cancelled": Shown("Cancelled", [], "agreed"),
 }
 
@@ -133,7 +137,7 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
     assert [b.strip() for b in re.findall(r'class="btn[^>]*>([^<]+)<', head)] == shown.buttons
     figures = page.one("dl", id="nums").text
     assert [t for t in FIGURES[shown.figures] if t not in figures] == []
-    assert "Your signature fits these terms" in page.said
+    assert "Your signature matches these terms" in page.said
     assert [text for text in shown.told if text not in page.said] == []
     # The place stays, so that what stood there goes from a page that is open.
     glance = " ".join(page.one("div", id="glance").text.split())
@@ -146,7 +150,7 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
         assert "Used today50.00" in glance
         (_wide, _narrow) = page.all("svg", role="img")
         assert len(page.one("table", id="points").text.split(" Nov 2026")) == 3
-        assert page.one("tr", data_read="21 Nov 2026: worth about 500.00 USDC, spent 50.00 USDC")
+        assert page.one("tr", data_read="21 Nov 2026: value about 500.00 USDC, spent 50.00 USDC")
     if life == "settled":
         await a_withdrawal_is_one_line_with_all_that_it_did(page, browser, base)
 
@@ -170,12 +174,12 @@ async def every_action_is_offered_or_refused_with_a_reason(
 async def a_withdrawal_is_one_line_with_all_that_it_did(
     page: Page, browser: Browser, base: str
 ) -> None:
-    assert "Worth over time" not in page.said
+    assert "Value over time" not in page.said
     record = await browser.get(f"{base}/record")
     first = record.all("li")[0].text
-    told = ("You took money out", "Ended by your withdrawal", "Result")
+    told = ("Withdrawal", "Stopped by your withdrawal", "Result")
     assert [t for t in told if t not in first] == []
-    assert "You paused it" not in record.said
+    assert "You paused the agent" not in record.said
     assert "Your instruction" not in record.said
 
 
@@ -188,15 +192,15 @@ async def test_an_action_is_approved_or_declined_without_any_script(site: Site) 
     page = await browser.get(paths[0])
     fine(page)
     assert "Tried out just now: it works" in page.said
-    assert "After it, possible in one action: 100.00 USDC" in page.said
+    assert "Possible in one action after this one: 100.00 USDC" in page.said
     done = await browser.submit(paths[0], paths[0], decision="approve", note="go\r\nahead")
     assert (done.status, done.headers["Location"]) == (303, f"{base}#record")
     answered = await browser.get(paths[0])
     fine(answered)
-    assert "Approved, not used yet" in answered.said
+    assert "Approved" in answered.said
     assert not answered.all("button", name="decision")
     assert (await browser.submit(base, paths[1], decision="decline")).status == 303
-    assert "You declined" in (await browser.get(base)).said
+    assert "You declined the action" in (await browser.get(base)).said
     # The other way, from a page that was open all the while.
     late = await browser.post(paths[1], {"csrf": page.token(), "decision": "approve"})
     assert late.status == 409
@@ -205,8 +209,8 @@ async def test_an_action_is_approved_or_declined_without_any_script(site: Site) 
     assert (odd.status, "For support" in odd.said) == (400, True)
     site.world.clock.forward(hours=11)
     again = await browser.get("/app")
-    assert "1 waits for you" in again.said
-    assert "An agent asks to spend 45.00 USDC" in again.said
+    assert "1 needs your answer" in again.said
+    assert "Needs your approval: 45.00 USDC" in again.said
 
 
 async def test_another_owner_sees_nothing_of_a_mandate(site: Site) -> None:
@@ -378,25 +382,42 @@ async def test_a_policy_is_written_whole_and_its_log_says_what_changed(site: Sit
     browser, path = await site.signed_in(m.owner_wallet), f"/app/agents/{m.agent.user_id}"
     fields = {
         "per_tx_cap_usdc": "12.5",
-        "slippage_bps": "50",
+        "slippage_bps": "0.5",
+        "credit_budget_daily": "1,000.25",
         "assets": '["USDC"]',
         "accepts_mandates": "1",
     }
     assert (await browser.submit(path, f"{path}/policy", **fields)).status == 303
     page = await browser.get(path)
     fine(page)
-    assert page.one("input", name="per_tx_cap_usdc").attributes["value"] == "12.500000"
-    assert "Most per action, USDC" in page.one("section", id="policy").text
-    assert "12.500000" in page.said
-    digits_alone = [("slippage_bps", typed) for typed in ("much", "1_0", "٢٥", "-5", "1e2")]
-    others = [("assets", "{"), ("per_tx_cap_usdc", "1e3"), ("slippage_bps", "10001")]
-    for name, value in digits_alone + others:
+    assert page.one("input", name="per_tx_cap_usdc").attributes["value"] == "12.50"
+    assert page.one("input", name="slippage_bps").attributes["value"] == "0.5"
+    assert page.one("input", name="credit_budget_daily").attributes["value"] == "1000.25"
+    assert "No action takes more than" in page.one("section", id="policy").text
+    for row in ("Limit per actionnot set12.50 USDC", "Largest slippagenot set0.5%"):
+        assert row in "".join(page.one("main").text.split("\n")), row
+    assert "Paid information per daynot set1,000.25 USDC" in "".join(
+        page.source and page.one("main").text.split("\n")
+    )
+    policy = await site.world.ok("agent_policy", m.owner, agent_id=m.agent.user_id)
+    assert (policy["slippage_bps"], policy["credit_budget_daily"]) == (50, 100_025)
+    percentages = [("slippage_bps", typed) for typed in ("much", "1_0", "٢٥", "-5", "1e2", "0.001")]
+    others = [
+        ("assets", "{"),
+        ("per_tx_cap_usdc", "1e3"),
+        ("slippage_bps", "100.01"),
+        ("credit_budget_daily", "1.001"),
+    ]
+    for name, value in percentages + others:
         bad = await browser.submit(path, f"{path}/policy", **(fields | {name: value}))
         assert bad.status == 400, value
-        assert ("a whole number is needed" in bad.said) == ((name, value) in digits_alone), value
+        assert ("a percentage with at most two" in bad.said) == ((name, value) in percentages), (
+            value
+        )
+        assert ("This is not valid JSON" in bad.said) == (name == "assets")
         found = bad.all("input", name=name) or bad.all("textarea", name=name)
         assert value in (found[0].attributes.get("value") or found[0].text)
-    assert "12.500000" in (await browser.get(path)).source
+    assert 'value="12.50"' in (await browser.get(path)).source
 
 
 async def test_public_pages_need_no_session(site: Site) -> None:
@@ -456,20 +477,27 @@ async def test_ways_in_are_shown_with_what_is_known_of_each(
     ]
     told = {"items": ways, "destination": {"chain": CHAIN_ID, "address": None}, "link": None}
     answers(monkeypatch, "deposit_routes", freeze(told))
+    development = await site.browser().get("/app/deposit?amount=100")
+    assert "Bridge" in development.said
+    assert "https://" not in development.one("main").text + " ".join(
+        e.attributes.get("href", "") for e in development.all("a")
+    )
+    usdc = {"asset": "USDC", "chain_id": CHAIN_ID, "chain": "A network", "address": "0x" + "1" * 40, "source": source}  # fmt: skip
+    answers(monkeypatch, "deposit_assets", freeze({"items": [usdc], "as_of": "2026-11-01"}))
     page = await site.browser().get("/app/deposit?amount=100")
     fine(page)
     cards = [" ".join(e.text.split()) for e in page.all("section") if "Bridge" in e.text]
     costs = [c.partition("Costs about")[2].partition("Send it.")[0].strip() for c in cards]
     assert costs == [
-        "0.11 USDC to 1.01 USDCTakes about10 to 119 s",
-        "not knownTakes about1 to 3 min",
-        "not knownTakes aboutnot known",
-        "not knownTakes aboutnot known",
+        "0.11 USDC to 1.01 USDCTakes about10 to 119 seconds",
+        "not known yetTakes about1 to 3 minutes",
+        "not known yetTakes aboutnot known yet",
+        "not known yetTakes aboutnot known yet",
     ]
     starts = [c.removeprefix("Bridge").partition("Costs")[0].strip() for c in cards]
     name = site.world.chains.get(CHAIN_ID).name
     assert starts == [f"from {name}", "from Chain 1", "from the same network", "from an exchange"]
-    assert page.source.count(f'<a href="{source}" rel="noreferrer">bridge.example</a>') == 4
+    assert page.source.count(f'<a href="{source}" rel="noreferrer">bridge.example</a>') == 5
 
 
 def answers(
@@ -499,7 +527,7 @@ async def test_a_form_that_a_page_does_not_take_is_answered_by_a_page(
                 refused = await browser.raw(method, path, headers, {"a": "b"})
                 assert (refused.status, refused.headers["Allow"]) == (405, "GET, HEAD"), path
                 assert refused.headers["Content-Type"].startswith("text/html")
-                assert "This page takes no form" in refused.said
+                assert "This page does not take this form" in refused.said
 
 
 async def test_what_is_no_page_is_no_page_to_any_method(site: Site) -> None:
@@ -577,7 +605,7 @@ async def test_a_chain_that_does_not_answer_leaves_a_page_of_what_is_recorded(
     finally:
         await dead.close()
     fine(page)
-    assert "The chain could not be read just now" in page.said
+    assert "The network does not answer just now" in page.said
 
 
 @pytest.mark.slow
@@ -589,7 +617,7 @@ async def test_a_vault_that_keeps_approvals_gets_the_owners_signature_over_the_v
         browser = await site.signed_in(m.owner_wallet)
         item = (await m.execute("30")).body["approval"]["approval_id"]  # type: ignore[index]
         path = f"/app/mandates/{m.id}/approvals/{item}"
-        assert "Look and approve" in (await browser.get(f"/app/mandates/{m.id}")).said
+        assert "Review action" in (await browser.get(f"/app/mandates/{m.id}")).said
         page = await browser.get(path)
         fine(page)
         assert "Approving takes a signature of your wallet" in page.said
@@ -607,7 +635,7 @@ async def test_a_vault_that_keeps_approvals_gets_the_owners_signature_over_the_v
         refused = await browser.post(path, form | {"signature": wrong})
         assert (refused.status, "it is not this wallet's" in refused.said) == (400, True)
         assert (await browser.post(path, form | {"signature": signature})).status == 303
-        assert "Approved, not used yet" in (await browser.get(path)).said
+        assert "Approved" in (await browser.get(path)).said
 
 
 async def test_every_page_of_a_mandate_names_its_own_chain_whatever_the_services_default_is(
@@ -682,7 +710,7 @@ async def test_every_action_that_waits_is_reached_and_a_new_one_moves_no_button(
         fine(page)
         listed += [link for link in page.links() if "/approvals/ap_" in link]
         more = [link for link in page.links() if "waiting=" in link]
-        assert bool(more) == left == ("of those that wait for you" in page.said)
+        assert bool(more) == left == ("that need your answer" in page.said)
         at = more[0] if more else at
     assert len(set(listed)) == 3
     # On the mandate's own page the one that waits longest stands first.

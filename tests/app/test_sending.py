@@ -48,7 +48,7 @@ async def test_a_vault_is_made_funded_paused_resumed_and_left(site: Site) -> Non
     assert [c["step"] for c in calls(page)] == ["approve", "deposit"]
     assert "exactly 500.00 USDC" in page.said
     assert (await send(m, browser, page, base)).headers["Location"] == base
-    for kind, after in (("pause", "Paused"), ("resume", "Working"), ("withdraw", "Settled")):
+    for kind, after in (("pause", "Paused"), ("resume", "Active"), ("withdraw", "Settled")):
         page = await browser.get(f"{base}/{kind}")
         fine(page)
         assert "Tried out just now: it works" in page.said
@@ -74,7 +74,7 @@ async def test_an_amount_is_refused_or_approved_and_an_approval_that_stands_leav
     page = await browser.get(f"{base}/fund?amount=120.5")
     fine(page)
     assert [c["step"] for c in calls(page)] == ["deposit"]
-    assert "Your approval for it stands already" in page.said
+    assert "You have approved this amount already" in page.said
 
 
 async def test_a_transaction_that_is_not_seen_is_not_to_be_sent_again(site: Site) -> None:
@@ -99,8 +99,8 @@ async def test_a_transaction_that_failed_says_so_and_leads_back_to_start_over(si
     assert not ok
     page = await browser.get(f"{base}/tx/{tx}?for=stop")
     fine(page)
-    assert "Failed on chain" in page.said
-    assert "Nothing moved but the gas" in page.said
+    assert "Failed" in page.said
+    assert "It cost gas, and moved nothing" in page.said
     again = f"{base}/unwind?again=1"
     assert again in (await browser.get(f"{base}/tx/{tx}?for=unwind")).links()
     asked = await browser.get(again, Sec_Fetch_Site="same-origin")
@@ -115,14 +115,14 @@ async def test_a_transaction_of_something_else_changes_nothing(site: Site) -> No
     assert ok
     page = await browser.get(f"{base}/tx/{tx}?for=withdraw")
     fine(page)
-    assert "it is not what this page expected" in page.said
+    assert "it is not the one that this page expected" in page.said
     other = await working(site.world)
     call = (await other.as_owner("owner_pause_call")).body["call"]
     ok, tx = await other.world.mined(other.owner_wallet, call, gas=PLENTY)
     assert ok
     page = await browser.get(f"{base}/tx/{tx}?for=pause")
     fine(page)
-    assert "nothing in it is of this vault" in page.said
+    assert "it did nothing with this vault" in page.said
     assert f"{base}/pause?again=1" in page.links()
 
 
@@ -188,7 +188,7 @@ async def test_a_record_that_refuses_exits_is_named_and_renewed_from_its_page(si
     page = await browser.get(f"{base}/record-value")
     fine(page)
     assert "Tried out just now: it works" in page.said
-    assert "It stops nothing, sells nothing and moves no money." in page.said
+    assert "Recording stops nothing, sells nothing and moves no money." in page.said
     assert [(c["to"], len(c["data"])) for c in calls(page)] == [(m.vault, 10)]
     assert (await send(m, browser, page, base)).headers["Location"] == base
     site.world.evm.chain.mine()

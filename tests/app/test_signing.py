@@ -19,7 +19,7 @@ async def test_terms_are_read_signed_and_led_on_to_the_vault(site: Site) -> None
     fine(page)
     assert len([e for e in page.elements if "data-field" in e.attributes]) == 17
     assert len([e for e in page.elements if "data-clause" in e.attributes]) == 10
-    assert "In one go, before you could react" in page.said
+    assert "At once, before you can react" in page.said
     assert "That the agent earns anything." in page.said
     assert "Clause 7 for now: it is stored, and not active on this service." in page.said
     told = json.loads(page.one("script", id="terms").text)

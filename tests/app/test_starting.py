@@ -134,7 +134,7 @@ async def test_a_draft_goes_to_the_open_board_and_once_signed_is_no_draft(site: 
     assert (await browser.post(f"/app/start/{m.id}", sent)).headers["Location"] == at
     assert (await m.read())["mandate"]["open_board"]
     review = await browser.get(f"{base}/review")
-    assert "any agent that accepts it" in review.said
+    assert "any agent that accepts the mandate" in review.said
     typed = json.loads(review.one("script", id="terms").text)["typed_data"]
     assert (
         await m.as_owner("owner_sign", signature=m.owner_wallet.sign_typed(typed))

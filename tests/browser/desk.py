@@ -20,8 +20,8 @@ from tests.tools.trading.orders import allow
 from tests.world import START, Clock
 
 CHAIN = "0xa4b1"
-LINK, MAKE = "Sign the text and link", "Make an order key and approve it"
-TAKE = "Take it from my wallet"
+LINK, MAKE = "Sign text and link wallet", "Create and approve order key"
+TAKE = "Use my wallet’s address"
 
 
 class Ticking(Clock):

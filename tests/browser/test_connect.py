@@ -112,7 +112,7 @@ async def test_a_hosts_redirect_arrives_with_the_owners_cookie_and_the_answer_le
         await window.goto(f"/app/agents/{m.agent.user_id}")
         await window.says("Connected apps")
         await window.press("Disconnect app")
-        await window.says("you ended it")
+        await window.says("you disconnected the app")
     told_grants = await stage.world.ok("owner_agent_grants", m.owner, agent_id=m.agent.user_id)
     assert [g["ended_by"] for g in told_grants["items"]] == ["owner"]
 

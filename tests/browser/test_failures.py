@@ -74,12 +74,12 @@ async def test_where_the_service_is_silent_nothing_that_was_sent_is_offered_agai
 ) -> None:
     async with about_to_press(stage, "pause") as (wallet, window, path):
         wallet.drops = True
-        await window.press("Pause with my wallet")
-        await window.says("Sent, not seen yet")
+        await window.press("Pause agent")
+        await window.says("Sent")
         await window.page.route("**/tx/**", lambda route: route.abort())
         await window.goto(path)
         await window.says("what became of it is not known. Do not send it again.")
-        assert await window.button("Pause with my wallet").is_disabled()
+        assert await window.button("Pause agent").is_disabled()
         assert wallet.count(*SENDS) == 1
 
 
@@ -132,7 +132,7 @@ async def test_the_database_is_locked_when_terms_are_signed(stage: Stage) -> Non
 async def test_the_database_is_locked_when_a_transaction_is_handed_in(stage: Stage) -> None:
     async with about_to_press(stage, "pause") as (wallet, window, _path):
         with locked(stage):
-            await window.press("Pause with my wallet")
+            await window.press("Pause agent")
             await window.page.wait_for_url("**/tx/0x*")
             await window.page.locator("[role=alert]", has_text="later is safe").wait_for()
         await window.heading("Paused")  # by itself, as the page goes on asking
@@ -155,10 +155,12 @@ async def dead_node(stage: Stage) -> AsyncIterator[None]:
 async def test_the_node_is_dead_while_a_transaction_is_followed(stage: Stage) -> None:
     async with about_to_press(stage, "pause") as (wallet, window, path):
         async with dead_node(stage):
-            await window.press("Pause with my wallet")
-            await window.says("It cannot be told just now what became of it. Do not send it again.")
+            await window.press("Pause agent")
+            await window.says(
+                "The network does not answer, so the outcome is unknown. Do not send it again."
+            )
             await window.goto(path.removesuffix("/pause"))
-            await window.says("The chain could not be read just now")
+            await window.says("The network does not answer just now")
         await window.goto(path)
         await window.says("It is paused already.")
         assert wallet.count(*SENDS) == 1
@@ -180,24 +182,24 @@ async def test_the_wallet_is_gone_locked_elsewhere_or_of_somebody_else(stage: St
     async with about_to_press(stage, "pause") as (wallet, window, path):
         kept = await window.page.context.storage_state()
         wallet.locked = True
-        await window.press("Pause with my wallet")
+        await window.press("Pause agent")
         await window.says("Your wallet is locked")
         wallet.locked, wallet.account = False, "0x" + "44" * 20
-        await window.press("Pause with my wallet")
+        await window.press("Pause agent")
         await window.says("Your wallet shows another account.")
         wallet.account, wallet.chain_id, wallet.switches = wallet.own.address, 1, -1
-        await window.press("Pause with my wallet")
+        await window.press("Pause agent")
         await window.says("Your wallet does not know the network")
         wallet.switches = 0
-        await window.press("Pause with my wallet")
+        await window.press("Pause agent")
         await window.says("Your wallet is on another network and did not switch.")
         wallet.switches = None
         async with stage.window(storage_state=kept) as without:
             await without.goto(path)
-            await without.press("Pause with my wallet")
+            await without.press("Pause agent")
             await without.says("No wallet was found here.")
         assert wallet.count(*SENDS) == 0
-        await window.press("Pause with my wallet")
+        await window.press("Pause agent")
         await window.heading("Paused")
 
 

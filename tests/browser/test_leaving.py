@@ -49,7 +49,7 @@ async def test_a_mandate_with_two_open_positions_is_left_without_typing_anything
         assert await window.page.locator("input:not([type=hidden]), textarea").count() == 0
         assert await window.page.evaluate("document.documentElement.scrollWidth") <= await window.page.evaluate("innerWidth")  # fmt: skip
         await follow(window, "Stop for good")
-        await window.press("Stop for good with my wallet")
+        await window.press("Stop mandate for good")
         await window.heading("Close and withdraw")
         await follow(window, "Take 60.00 USDC out")
         await window.heading("Take 60.00 USDC out of Hard Market")
@@ -65,7 +65,7 @@ async def test_a_mandate_with_two_open_positions_is_left_without_typing_anything
         await window.press("Take 40.00 USDC out")
         await window.heading("Close and withdraw")
         await follow(window, "Withdraw all")
-        await window.press("Withdraw with my wallet")
+        await window.press("Withdraw all")
         await window.heading("Settled")
         await window.goto(f"/app/mandates/{m.id}/leave")
         await window.says("Everything was paid out.")

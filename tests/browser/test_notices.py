@@ -47,8 +47,8 @@ async def waiting(window: Window, words: str) -> None:
 
 
 SAYS = {
-    "/app/notices": "An action waits for your approval: 30.00 USDC.",
-    "/app/mandates/{id}": "asks to spend 30.00 USDC",
+    "/app/notices": "An action needs your approval: 30.00 USDC.",
+    "/app/mandates/{id}": "Needs your approval: 30.00 USDC",
 }
 
 
@@ -61,7 +61,7 @@ async def test_a_browser_shows_notices_once_its_owner_asked(stage: Stage, page: 
         await window.says("This browser shows no notices.")
         assert await window.page.evaluate("window.wasAsked") == 0
         assert (await m.execute("20")).status == 202
-        await waiting(window, "An action waits for your approval: 20.00 USDC.")
+        await waiting(window, "An action needs your approval: 20.00 USDC.")
         assert await shown(window) == []
         await window.press(START)
         await window.says("This browser shows notices.")
@@ -70,13 +70,13 @@ async def test_a_browser_shows_notices_once_its_owner_asked(stage: Stage, page: 
         told = (await m.execute("30")).body["approval"]
         await waiting(window, SAYS[page])
         ((tag, body),) = await shown(window)
-        assert body == "An action waits for your approval: 30.00 USDC."
+        assert body == "An action needs your approval: 30.00 USDC."
         assert tag == told["approval_id"]  # type: ignore[index]  # on every page the same
         await window.goto("/app/notices")
         await window.press(STOP)
         await window.says("This browser shows no notices.")
         assert (await m.execute("40")).status == 202
-        await waiting(window, "An action waits for your approval: 40.00 USDC.")
+        await waiting(window, "An action needs your approval: 40.00 USDC.")
         assert await shown(window) == []
 
 

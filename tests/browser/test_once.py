@@ -14,7 +14,7 @@ from tests.browser.window import MARKS, Window, a_tab
 from tests.world import Mandated, working
 
 pytestmark = [*MARKS]
-PAUSE = "Pause with my wallet"
+PAUSE = "Pause agent"
 
 
 async def at_the_button(stage: Stage, m: Mandated, window: Window) -> None:
@@ -39,7 +39,7 @@ async def test_a_reload_and_the_back_button_after_sending_follow_what_was_sent(
             await window.goto(f"/app/mandates/{m.id}/pause")
             await window.page.wait_for_url("**/tx/0x*")
         await window.page.reload()
-        await window.says("Sent, not seen yet")
+        await window.says("Sent")
         assert wallet.count(*SENDS) == 1
         await window.page.get_by_role("link", name="start over").click()
         wallet.drops = False
@@ -93,9 +93,9 @@ async def test_a_reload_between_approval_and_deposit_approves_once(stage: Stage)
         await window.page.reload()
         hidden.set()
         await window.button("Deposit").wait_for()
-        await window.says("Your approval for it stands already")
+        await window.says("You have approved this amount already")
         await window.page.locator("[data-go]:enabled").click()
-        await window.heading("Working")
+        await window.heading("Active")
     assert wallet.count(*SENDS) == 2
 
 
@@ -139,7 +139,7 @@ async def test_an_answer_to_a_held_action_is_given_once(stage: Stage) -> None:
         await other.goto(f"/app/mandates/{m.id}")
         await window.button("Approve 90.00 USDC, once").dblclick()
         await window.page.wait_for_url("**#record")
-        await other.press("Decline")
+        await other.press("Decline action")
         await other.says("It changed meanwhile. This is how it stands now.")
         await window.page.reload()
         await window.page.go_back()

@@ -33,7 +33,7 @@ async def to_the_review(window: Window) -> None:
     await window.page.get_by_label("What is the money for?").fill(NOTE)
     await window.press("Show me the terms")
     await window.page.get_by_label("Who is to act").select_option(index=2)
-    await window.press("Keep, then review and sign")
+    await window.press("Review and sign terms")
     await window.page.locator("#checks li.ok").nth(3).wait_for()
 
 
@@ -52,16 +52,16 @@ async def test_from_sign_in_to_withdrawal_and_statement(stage: Stage) -> None:
         await window.says("You rejected it in your wallet. Nothing was signed")
         wallet.fault = None
         await window.press("Sign these terms")
-        await window.press("Create the vault")
+        await window.press("Create vault")
         await window.press("Approve and deposit")
-        await window.heading("Working")
+        await window.heading("Active")
         base = window.path
         for link, press, after in (
-            ("pause", "Pause with my wallet", "Paused"),
-            ("resume", "Resume with my wallet", "Working"),
-            ("pause", "Pause with my wallet", "Paused"),
-            ("resume", "Resume with my wallet", "Working"),
-            ("withdraw", "Withdraw with my wallet", "Settled"),
+            ("pause", "Pause agent", "Paused"),
+            ("resume", "Resume agent", "Active"),
+            ("pause", "Pause agent", "Paused"),
+            ("resume", "Resume agent", "Active"),
+            ("withdraw", "Withdraw all", "Settled"),
         ):
             await window.goto(f"{base}/{link}")
             await window.press(press)
@@ -88,19 +88,19 @@ async def test_the_whole_way_by_keyboard_alone(stage: Stage, figures: dict[str, 
         await window.tab_to("Who is to act")
         await keys.press("ArrowDown")
         await keys.press("ArrowDown")
-        await window.enter("Keep, then review and sign")
+        await window.enter("Review and sign terms")
         await page.locator("#checks li.ok").nth(3).wait_for()
         figures["tabs to the signature"] = await window.tab_to("Sign these terms")
         await keys.press("Enter")
         await window.heading("Create your vault")
-        await window.button("Create the vault").wait_for()
-        await window.enter("Create the vault")
-        await window.heading("Put money in")
+        await window.button("Create vault").wait_for()
+        await window.enter("Create vault")
+        await window.heading("Deposit USDC")
         await window.enter("Approve and deposit")
-        await window.heading("Working")
+        await window.heading("Active")
         await window.enter("Withdraw all")
-        await window.heading("Withdraw everything")
-        await window.enter("Withdraw with my wallet")
+        await window.heading("Withdraw all")
+        await window.enter("Withdraw all")
         await window.heading("Settled")
     assert wallet.count(*SENDS) == 4
 
@@ -123,7 +123,7 @@ async def test_a_held_action_is_answered_on_a_phone(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("press", "becomes"), [("Approve 90.00 USDC, once", "approved"), ("Decline", "declined")]
+    ("press", "becomes"), [("Approve 90.00 USDC, once", "approved"), ("Decline action", "declined")]
 )
 async def test_without_javascript_an_owner_reads_approves_and_declines(
     stage: Stage, press: str, becomes: str
@@ -173,7 +173,7 @@ async def test_a_new_approval_appears_by_itself_and_a_lost_session_leads_back(st
         await window.page.context.clear_cookies()
         await window.page.wait_for_url("**/app/sign-in?next=**")
         await window.press(f"Continue with {NAME}")
-        await window.heading("Working")
+        await window.heading("Active")
 
 
 async def test_a_frame_of_another_site_stays_empty(stage: Stage) -> None:

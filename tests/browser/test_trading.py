@@ -62,29 +62,29 @@ async def test_from_the_link_to_a_closed_position(trading: TradingStage) -> None
         await trading.ready(window)
         assert wallet.count("personal_sign") == 3  # the link, and twice the seal of the key
         await window.press("Approve at most 0.1%")
-        await window.button("Take the approval back").wait_for()
+        await window.button("Revoke approval").wait_for()
         assert trading.account.builders[BUILDER.address.lower()] == 100
         await trading.to_the_signature(window)
         button = window.button("Sign and place LIVE order")
         await page.locator("[data-check=venue].ok").wait_for()
         assert await page.locator("ul.checks li.ok").count() == 5
         await button.click()
-        await window.says("Done")
+        await window.says("Filled")
         assert float(str(trading.account.position("BTC"))) > 0
         await switched(site, live_door=False, live_terminal=False)
         await window.goto("/app/orders")
         await window.press("Close LIVE position")
         await window.press("Sign and close the LIVE position")
-        await window.says("Done")
+        await window.says("Filled")
         assert float(str(trading.account.position("BTC"))) == 0
         # The key itself was never in a request, nor in anything that is kept in the open.
         kept = await page.evaluate(KEPT)
         assert set(kept[0]) == {"address", "salt", "iv", "box"}
         await window.goto("/app/own")
-        await window.press("Forget it in this browser")
+        await window.press("Remove key from this browser")
         await window.says("Forgotten here.")
         assert await page.evaluate(KEPT) == []
-        await window.press("Revoke it at the venue")
+        await window.press("Revoke order key")
         await window.button(MAKE).wait_for()
 
 
@@ -102,7 +102,7 @@ async def test_an_agents_order_is_opened_signed_and_sent_straight_to_the_venue(
         await window.press("Look at today’s price")
         await page.get_by_text("This service cannot reach the venue?").click()
         await window.press("Sign, and send it LIVE from this browser")
-        await window.says("Done")
+        await window.says("Filled")
     assert len(trading.account.history) == 1
 
 
@@ -115,17 +115,17 @@ async def test_a_keeper_key_is_approved_and_revoked_by_the_wallet_and_stays_with
         key = (await window.page.locator("#keeper-key").inner_text()).strip()
         assert await looked_at(window, "trading keeper key", figures) == []
         other, wallet.account = wallet.account, Account.create().address
-        await window.press("Approve the keeper key")
+        await window.press("Approve keeper key")
         await window.says("Your wallet shows another account.")
         wallet.account = other
-        await window.press("Approve the keeper key")
-        await window.button("Revoke the keeper key").wait_for()
+        await window.press("Approve keeper key")
+        await window.button("Revoke keeper key").wait_for()
         (agent,) = trading.account.agents.values()
         assert agent.address.lower() == key.lower()
         assert agent.name.startswith("wsvc-k-")
         assert wallet.count("eth_signTypedData_v4") == 1
-        await window.press("Revoke the keeper key")
-        await window.button("Approve the keeper key").wait_for()
+        await window.press("Revoke keeper key")
+        await window.button("Approve keeper key").wait_for()
         assert not trading.account.agents
         assert (await window.page.locator("#keeper-key").inner_text()).strip() != key
 
@@ -280,7 +280,7 @@ async def test_every_trading_page_is_fine_in_each_of_its_states(
         await window.page.locator("[data-check=venue].ok").wait_for()
         await this_page("to sign")
         await window.press("Sign and place LIVE order")
-        await window.says("Done")
+        await window.says("Filled")
         values["order"] = [row["order_id"] for row in await desk.rows("orders")]
         await every_page("live")
         await switched(trading.site, live_door=False)

@@ -41,12 +41,12 @@ def whole_exit(m: Mandated) -> str:
 
 
 STEPS = {
-    "create": Step(signed, "Create the vault", "h1:has-text('Signed, no money in it yet')"),
-    "fund": Step(created, "Approve and deposit", "section:has-text('Put money in'):not(:has([data-go]))", sends=2),
-    "pause": Step(working, "Pause with my wallet", "text=It is paused already."),
-    "resume": Step(paused, "Resume with my wallet", "h1:has-text('Resume')"),
-    "stop": Step(working, "Stop for good with my wallet", "[role=alert]"),
-    "withdraw": Step(working, "Withdraw with my wallet", "text=Everything was paid out already."),
+    "create": Step(signed, "Create vault", "h1:has-text('Signed, not funded')"),
+    "fund": Step(created, "Approve and deposit", "section:has-text('Deposit USDC'):not(:has([data-go]))", sends=2),
+    "pause": Step(working, "Pause agent", "text=It is paused already."),
+    "resume": Step(paused, "Resume agent", "h1:has-text('Resume')"),
+    "stop": Step(working, "Stop mandate for good", "[role=alert]"),
+    "withdraw": Step(working, "Withdraw all", "text=Everything was paid out already."),
     "unwind": Step(stopped, "Take 40.00 USDC out", "text=Nothing is left in this market.", query=whole_exit),
 }  # fmt: skip
 
@@ -158,7 +158,7 @@ async def test_an_approval_that_a_vault_keeps_is_signed_once(keeping: Stage) -> 
         async with window.page.expect_event("framenavigated"):
             await window.page.evaluate("history.back()")
         await window.goto(path)
-        await window.says("Approved, not used yet")
+        await window.says("Approved")
         assert not await window.button("Sign for 30.00 USDC, once").count()
     told = await keeping.world.ok("mandate_approvals", m.owner, public_id=m.id)
     assert [a["status"] for a in told["items"]] == ["approved"]
@@ -229,12 +229,12 @@ async def test_an_order_is_placed_once_by_two_presses_two_tabs_a_reload_and_the_
         await window.page.get_by_role("alert").wait_for()
         assert not trading.account.history
         await other.button(SIGN).dblclick()
-        await other.says("Done")
+        await other.says("Filled")
         await other.page.reload()
-        await other.says("Done")
+        await other.says("Filled")
         await other.page.evaluate("history.back()")  # to the answer of a form, which is not kept
         await window.goto(f"/app/orders/{order_id}")
-        await window.says("Done")
+        await window.says("Filled")
         assert not await window.button(SIGN).count()
     assert len(trading.account.history) == 1
 
@@ -244,14 +244,14 @@ async def test_a_position_is_closed_once_from_two_tabs(trading: TradingStage) ->
         await trading.ready(window)
         await trading.to_the_signature(window)
         await window.press(SIGN)
-        await window.says("Done")
+        await window.says("Filled")
         tabs = [window, Window(await a_tab(window.page.context), window.base)]
         for tab in tabs:
             await tab.goto("/app/orders")
             await tab.press("Close LIVE position")
             await tab.page.locator("[data-check=venue].ok").wait_for()
         await window.button("Sign and close the LIVE position").dblclick()
-        await window.says("Done")
+        await window.says("Filled")
         await tabs[1].press("Sign and close the LIVE position")
         await tabs[1].page.get_by_role("alert").wait_for()
         await window.page.reload()

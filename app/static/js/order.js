@@ -10,7 +10,7 @@ export function actionOf(s) {
   const a = Number(s.asset), c = s.cloid;
   if (s.kind === "cancel") return { type: "cancelByCloid", cancels: [{ asset: a, cloid: c }] };
   const order = { a, b: s.side === "buy", p: s.price, s: s.size, r: s.reduce === "yes", t: { limit: { tif: s.tif[0].toUpperCase() + s.tif.slice(1) } }, c };
-  return { type: "order", orders: [order], grouping: "na", ...(s.builder ? { builder: { b: s.builder.toLowerCase(), f: Number(s.fee) } } : {}) };
+  return { type: "order", orders: [order], grouping: "na", ...(s.builder ? { builder: { b: s.builder.toLowerCase(), f: Math.round(parseFloat(s.fee) * 1e3) } } : {}) };
 }
 
 /** What an order key signs for an action’s hash: the network is told by one letter. */

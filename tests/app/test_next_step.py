@@ -1,0 +1,117 @@
+"""The first line of a mandate, of its card, and of the list of what needs its owner: who has to do what next."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.lives import LIVES, Life, sent
+from tests.app.site import Page, Site
+from tests.app.test_pages import fine
+from tests.world import Mandated, World, working
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+async def not_accepted(world: World) -> Mandated:
+    return await working(world, accept=False)
+
+
+async def with_nothing_to_do(world: World) -> Mandated:
+    return await working(world)
+
+
+async def paused_quietly(world: World) -> Mandated:
+    m = await working(world)
+    await sent(m, "owner_pause_call")
+    return m
+
+
+async def all_spent(world: World) -> Mandated:
+    m = await working(world, deposit="50")
+    await m.world.mined(m.agent_wallet, (await m.execute("50")).body, gas=900_000)  # type: ignore[arg-type]
+    return m
+
+
+MORE: dict[str, Life] = {
+    "not accepted": not_accepted,
+    "nothing to do": with_nothing_to_do,
+    "paused quietly": paused_quietly,
+}
+# (the line, the page of its link, whether it needs the owner)
+NEXT = {
+    "signed": ("You signed the terms. Create the vault next", "/create", True),
+    "created": ("Your vault is empty. Deposit USDC next", "/fund", True),
+    "not accepted": ("has not accepted yet, and can do nothing until then", "", False),
+    "nothing to do": ("may act within your limits. You have nothing to do.", "", False),
+    "working": ("An action needs your approval", "#waiting", True),
+    "paused": ("An action needs your approval", "#waiting", True),
+    "paused quietly": ("You paused the agent. It can do nothing until", "/resume", False),
+    "ended": ("The mandate has ended. Withdraw your money next", "/withdraw", True),
+    "stopped": ("The mandate is stopped. Close the open positions next", "/leave", True),
+    "settled": ("everything is paid out. You have nothing to do.", "", False),
+    "settled with cash": ("is still in your vault. Withdraw it next", "/withdraw", True),
+    "cancelled": ("You cancelled this mandate. You have nothing to do.", "", False),
+}
+
+
+def first_line(page: Page) -> str:
+    return " ".join(page.one("p", id="next").text.split())
+
+
+@pytest.mark.parametrize("life", NEXT)
+async def test_a_mandate_says_first_who_has_to_do_what_next(site: Site, life: str) -> None:
+    line, link, is_owner_asked = NEXT[life]
+    _, browser, base = await site.of((LIVES | MORE)[life](site.world))
+    page = await browser.get(base)
+    fine(page)
+    assert line in first_line(page)
+    assert (f'href="{base}{link}"' in page.source) or not link
+    listed = await browser.get("/app/mandates")
+    fine(listed)
+    assert line in listed.said
+    assert ("need your answer" in listed.said or "needs your answer" in listed.said) == (
+        is_owner_asked
+    )
+
+
+async def test_an_agent_that_has_not_accepted_is_sent_a_text_that_says_how(site: Site) -> None:
+    m, browser, base = await site.of(not_accepted(site.world))
+    page = await browser.get(base)
+    (paste,) = [e.attributes["data-copy"] for e in page.all("span") if "paste" in e.attributes.get("class", "")]  # fmt: skip
+    assert f"mandate_accept with public_id {m.id}" in paste
+    assert f"/wallet/mandates/{m.id}/accept" in paste
+    assert "Possible in one action" not in page.said
+    assert (await m.as_agent("mandate_accept")).status == 200
+    accepted = await browser.get(base)
+    assert "may act within your limits" in first_line(accepted)
+    assert "Possible in one action" in accepted.said
+
+
+async def test_what_is_possible_is_never_nothing_without_the_reason(site: Site) -> None:
+    _, browser, base = await site.of(all_spent(site.world))
+    page = await browser.get(base)
+    assert "Possible in one action right now: 0.00 USDC. Limited by the cash in the vault." in (
+        page.said
+    )
+
+
+async def test_a_settled_mandates_statement_opens_the_last_week_in_which_something_happened(
+    site: Site,
+) -> None:
+    m, _, base = await site.of(LIVES["settled"](site.world))
+    happened = site.world.clock.at
+    site.world.clock.forward(days=70)
+    page = await (await site.signed_in(m.owner_wallet)).get(f"{base}/statement")
+    fine(page)
+    assert f"week {happened:%G-W%V}" in page.said
+    assert "Withdrawal" in page.said
+
+
+async def test_an_agents_page_has_one_line_a_transaction(site: Site) -> None:
+    m, browser, _ = await site.of(LIVES["working"](site.world))
+    page = await browser.get(f"/app/agents/{m.agent.user_id}")
+    fine(page)
+    (history,) = [s.text for s in page.all("section") if "History" in s.text]
+    assert history.count("Put to work") == 2
+    assert history.count("reported by the agent, confirmed on chain") == 2
+    assert "Action seen on chain" not in history
