@@ -33,8 +33,20 @@ async def show_leave(visit: PageRequest) -> web.Response:
     cash = money.micros_of(read["progress"]["cash"])
     is_over = read["mandate"]["status"] == "settled" and cash <= 0
     now = "stop" if stops else "close" if closable else "done" if is_over else "withdraw"
-    view = Record(read, stops=stops, positions=positions, now=now, plan=plan)
+    now_out = _sums(read["progress"]["cash"], positions) if positions and not stops else None
+    view = Record(read, stops=stops, positions=positions, now=now, plan=plan, sums=now_out)
     return visit.show("leave.html", view, chain_id=read["mandate"]["chain_id"])
+
+
+def _sums(cash: str | None, positions: tuple[Record, ...]) -> Record:
+    """The cash after all exits, by their trials, and the value that stays; None is unknown."""
+    back = [p["exit"]["returned_est"] for p in positions if p["exit"] is not None]
+    stays = [p["value_est"] if p["exit"] is None else p["exit"]["stays_est"] for p in positions]
+    knows_back, knows_stays = None not in (cash, *back), None not in stays
+    return Record(
+        after=money.sum_of([cash or "", *back]) if knows_back else None,
+        stays=money.sum_of(stays) if knows_stays else None,
+    )
 
 
 async def show_unwind(visit: PageRequest) -> web.Response:

@@ -66,6 +66,8 @@ async def test_each_position_says_what_comes_back_what_it_costs_and_what_stays(
         assert "Take 40.00 USDC out of Hard Market" in page.said
         assert "Your vault finds this exit too dear" in page.said
         assert "20.00 USDC" in page.said
+        assert "all that can be is closedabout 435.00 USDC" in page.said
+        assert "Stays in marketsabout 45.00 USDC" in page.said
         closing = await browser.get(f"/app/mandates/{m.id}/unwind?market=hard")
         fine(closing)
         assert "Your vault finds this exit too dear" in closing.said

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from domain.money import Usdc
 from tests.browser.conftest import Stage, a_stage
+from tests.browser.looks import all_of
 from tests.browser.wallet import SENDS
 from tests.browser.window import MARKS, PHONE, Window
 from tests.hard_exits import HardMarkets, hard_markets
@@ -90,3 +92,21 @@ async def test_without_javascript_the_way_out_is_read_up_to_the_wallet(
         await follow(window, "Take 60.00 USDC out")
         await window.heading("Take 60.00 USDC out of Hard Market")
         await window.page.locator("noscript .note").first.wait_for()
+
+
+async def test_the_way_out_is_fine_in_every_look(
+    left: tuple[Stage, HardMarkets], figures: dict[str, Any]
+) -> None:
+    stage, markets = left
+    m = await working(stage.world, allowed_targets=markets.targets())
+    for market in ("hard", "pool"):
+        await markets.enter(m, market, "60")
+    await m.recorded(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
+    await markets.harden(keeps="20")
+    lent = Usdc.parse("45")
+    await markets.tell(markets.token, "lend(address,uint256)", stage.world.evm.market, lent)
+    paths = ("leave", "unwind", "unwind?market=hard", "unwind?market=pool")
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        at = [f"/app/mandates/{m.id}/{path}" for path in paths]
+        assert await all_of(window, at, "two positions", figures) == []
