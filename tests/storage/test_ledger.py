@@ -224,6 +224,28 @@ async def test_a_checkpoint_stands_before_the_first_row_of_an_iso_week(store: St
     assert set(await store.read(lambda uow: m.checkpoints_of(uow, "m_1"))) == {2}
 
 
+async def test_rows_of_a_period_are_those_that_happened_in_it_with_the_fold_after_each(
+    store: Store,
+) -> None:
+    for seconds in (0, 5, 1, 5, 9):
+        await m.append(store, m.buy(tx_hash=m.tx(seconds)), now=m.later(seconds))
+    await m.append(store, m.buy(tx_hash=m.tx(2)), now=m.later(5), public_id="m_2")
+
+    def read(uow: UnitOfWork) -> tuple[list[int], list[int], list[LedgerState], LedgerState]:
+        since, until = m.later(1), m.later(9)
+        events = uow.ledger.happened("m_1", since, until, 50)
+        before = uow.ledger.state_before("m_1", since)
+        states = list(uow.ledger.states_after("m_1", before, events, until))
+        few = uow.ledger.happened("m_1", since, until, 2)
+        return [e.seq for e in events], [e.seq for e in few], states, before
+
+    seqs, few, states, before = await store.read(read)
+    assert (seqs, few) == ([3, 2, 4], [3, 2])
+    assert [s.seq for s in states] == seqs
+    whole = await store.read(lambda uow: uow.ledger.state_before("m_1", m.later(9)))
+    assert states[-1].claimed.trades == whole.claimed.trades == before.claimed.trades + 3
+
+
 async def test_state_before_leaves_out_the_moment_itself(store: Store) -> None:
     for seconds in (0, 0, 1, 2):
         await m.append(store, m.buy(), now=m.later(seconds))
