@@ -14,7 +14,7 @@ from server.cli.output import print_line, run
 @click.option("--serve", is_flag=True, help="Keep the service up afterwards, with the door on.")
 @click.option("--port", default=0, show_default="a free one", help="Port of the service.")
 def demo(serve: bool, port: int) -> None:
-    """Tell the whole story on a real EVM in this process; exit 0 only if every step held."""
+    """Run the end-to-end demo on an embedded EVM; exit 0 only if every check passed."""
     from devtools.demo.play import play
 
     sys.exit(run(lambda: play(stay=serve, port=port)))

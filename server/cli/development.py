@@ -17,7 +17,7 @@ LIBRARY: Final = "eth"  # py-evm's: no other part of an installation brings it
 COMMANDS: Final[Mapping[str, str]] = {
     "conform": "Drive an agent's COMMAND through lost answers, duplicates, pauses and limits, and "
     "print a pass matrix.",
-    "demo": "Tell the whole story on a real EVM in this process; exit 0 only if every step held.",
+    "demo": "Run the end-to-end demo on an embedded EVM; exit 0 only if every check passed.",
     "devnet": "Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market.",
 }
 

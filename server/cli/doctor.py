@@ -253,7 +253,7 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     findings.append(DoctorFinding(name, True, state, times))
     for subject, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
-        ("factory", chain.factory, "create-call answers configured: false"),
+        ("factory", chain.factory, "no vault can be created"),
         ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
     ):
         if address is None:

@@ -50,7 +50,7 @@ def main() -> None:
     "--keeper/--no-keeper",
     default=True,
     show_default=True,
-    help="Run the reader and keeper ticks here.",
+    help="Also run the chain reader and the keeper in this process.",
 )
 def serve(host: str, port: int, keeper: bool) -> None:
     """Serve HTTP, MCP over SSE and MCP over streamable HTTP on one port; SIGTERM drains and exits
@@ -217,9 +217,7 @@ def upgrade(check: bool) -> None:
     help="Heads that `wallet db heads` wrote: each has to stand in its ledger still.",
 )
 def verify(against: Path | None) -> None:
-    """Refold every ledger from its first row, recompute the hashes, compare; exit 1 on any
-    difference.
-    """
+    """Verify every ledger: recompute states and hashes; exit 1 on a difference."""
     from server.cli.maintenance import verify_ledgers
 
     try:
@@ -286,7 +284,7 @@ def keys() -> None:
 @keys.command("create")
 @click.option("--role", type=click.Choice(HOUSE_ROLES), required=True)
 def keys_create(role: Literal["keeper", "admin"]) -> None:
-    """Mint a key; it is shown once."""
+    """Create a key; it is shown once."""
     from server.cli.maintenance import create_house_key
 
     _say(_run(lambda: create_house_key(_settings(), role)))

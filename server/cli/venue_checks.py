@@ -95,8 +95,8 @@ async def _read(settings: Settings, clock: Clock) -> tuple[_Stored | None, str]:
         store = await open_store(settings.database_url, settings.patience())
     except NotUpgraded as error:
         return None, str(error)
-    except Exception as error:
-        return None, f"the database does not open ({type(error).__name__})"
+    except Exception:
+        return None, "the database cannot be opened; run `wallet db upgrade`"
     try:
         return await store.read(work), ""
     except Exception as error:

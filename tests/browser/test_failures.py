@@ -78,7 +78,7 @@ async def test_where_the_service_is_silent_nothing_that_was_sent_is_offered_agai
         await window.says("Sent")
         await window.page.route("**/tx/**", lambda route: route.abort())
         await window.goto(path)
-        await window.says("what became of it is not known. Do not send it again.")
+        await window.says("so the outcome is unknown. Do not send it again.")
         assert await window.button("Pause agent").is_disabled()
         assert wallet.count(*SENDS) == 1
 

@@ -68,7 +68,7 @@ async def test_what_a_chain_lacks_is_a_warning_and_a_contract_that_is_not_there_
     bare = await examined()
     assert bare[chain][0] == "ok"
     assert bare[f"{chain} USDC"] == ("warning", "funding is refused")
-    assert bare[f"{chain} factory"] == ("warning", "create-call answers configured: false")
+    assert bare[f"{chain} factory"] == ("warning", "no vault can be created")
     assert bare[f"{chain} lens"][0] == "warning"
     whole = await examined(usdc=evm.usdc, factory=evm.factory, lens=evm.lens)
     assert {status for status, _ in whole.values()} == {"ok"}

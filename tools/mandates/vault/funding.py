@@ -169,7 +169,7 @@ def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> FundOut:
         best_way=BestWay(
             way="deposit",
             text=(YOUNG if young else "") + "Send both calls from the owner's wallet. USDC that "
-            "reaches the vault by a plain transfer is booked by sync().",
+            "is sent straight to the vault does not count until sync_call books it.",
             sync_call=sync,
             decoded=ExplainedCall.of(chain.explain_call(sync.data)),
             simulation=simulated(tried.get("sync")),
