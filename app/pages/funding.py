@@ -28,7 +28,7 @@ async def show_create(visit: PageRequest) -> web.Response:
     call, refused = await visit.run_or_refusal("owner_create_call", public_id=public_id)
     send, message = None, ""
     if call is not None and call["call"] is not None:
-        button = _("Create the vault")
+        button = _("Create vault")
         send = sending.view("create", public_id, [call], button=button, steps=())
     elif call is not None:
         message = _("No vault factory is set for this network yet. The operator has to act.")

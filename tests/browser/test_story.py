@@ -168,7 +168,7 @@ async def test_a_new_approval_appears_by_itself_and_a_lost_session_leads_back(st
         assert await window.page.locator("#waiting > .ask").count() == 0
         assert (await m.execute("90", why="a larger step")).status == 202
         await window.page.locator("#waiting > .ask").wait_for()
-        await window.page.locator("#said", has_text="An action waits").wait_for(state="attached")
+        await window.page.locator("#said", has_text="An action needs").wait_for(state="attached")
         assert (await window.page.title()).startswith("(1) ")
         await window.page.context.clear_cookies()
         await window.page.wait_for_url("**/app/sign-in?next=**")
