@@ -29,6 +29,9 @@ TITLES: Final[Mapping[str, str]] = {
     "preview": _("Checked before acting"),
     "mark": _("Value recorded"),
     "claim": _("A reported action never reached the chain"),
+    "told_push": _("You were told in a browser"),
+    "told_email": _("You were told by e-mail"),
+    "told_webhook": _("You were told by webhook"),
     "note": _("Note"),
     "refused": _("Attempt refused"),
 }
@@ -39,6 +42,11 @@ REFUSED: Final[Mapping[str, str]] = {
     "MandateStopped": _("the mandate is stopped"),
     "MandateEnded": _("the mandate has ended"),
     "server_guard": _("refused by this service"),
+}
+UNTOLD: Final[Mapping[str, str]] = {
+    "told_push": _("You could not be told in a browser"),
+    "told_email": _("You could not be told by e-mail"),
+    "told_webhook": _("You could not be told by webhook"),
 }
 CONSENT: Final[Mapping[str, str]] = {
     "pending": _("Needs your approval"),
@@ -78,6 +86,8 @@ def _title(step: Json) -> str:
     if code == "refused":
         block = params.get("refusal") or {}
         return f"{TITLES[code]}: {REFUSED.get(block.get('reason', ''), _('outside the terms'))}"
+    if step["status"] == "failed" and code in UNTOLD:
+        return UNTOLD[code]
     if code == "stop":
         return STOPPED_BY.get(params.get("reason") or "", TITLES[code])
     return TITLES.get(code, code.replace("_", " ").capitalize())

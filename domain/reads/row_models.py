@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from domain.ledger.events.payloads import Json, Outcome
+from domain.mandates.notice_choices import Channel, NoticeKind
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
 from domain.wire_fields import LEFT_OUT, SERVICES_LABEL, described, wire_name
@@ -132,6 +133,15 @@ class EndedClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerNotice:
+    """A notice reached its owner by a channel, or all tries of it failed."""
+
+    kind: NoticeKind
+    channel: Channel
+    outcome: Literal["delivered", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VenueTrade:
     """A fill at the venue of a live order that cites the mandate; prices, sizes and fees to the
     venue's own decimals, the fee with the builder's part in it.
@@ -246,6 +256,7 @@ class ToldPayload:
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
     control: AgentControl | None = field(default=None, metadata=LEFT_OUT)
     claim: EndedClaim | None = field(default=None, metadata=LEFT_OUT)
+    notice: OwnerNotice | None = field(default=None, metadata=LEFT_OUT)
     venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)

@@ -16,6 +16,7 @@ from domain.ledger.events.payloads import (
     Control,
     Executed,
     Noted,
+    OwnerNoticed,
     PaidFee,
     Payload,
     RefusedAttempt,
@@ -261,8 +262,9 @@ def _classify(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
         case Reported() | Noted():
             return _statement_kind(event, body)
-        case ClaimEnded():
-            return "note", "claim", body.outcome
+        case ClaimEnded() | OwnerNoticed():
+            code = "claim" if isinstance(body, ClaimEnded) else f"told_{body.channel}"
+            return "note", code, body.outcome
         case VenueFilled():
             return "action", event.kind.value, "done"
     kind, code = STEP_OF.get(type(body), ("note", "note"))

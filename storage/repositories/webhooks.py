@@ -250,17 +250,18 @@ class WebhookRepository(Repository):
         where = "webhook_id = :id AND status = 'waiting' ORDER BY next_at, delivery_id LIMIT 1"
         return _DELIVERIES.first(self._sql, where, id=webhook_id)
 
-    def tried(self, webhook: Webhook, delivery: Delivery, attempt: DeliveryAttempt) -> None:
-        """Note what became of a try, and let the webhook go."""
+    def tried(self, webhook: Webhook, delivery: Delivery, attempt: DeliveryAttempt) -> bool:
+        """Note what became of a try, and let the webhook go; False where another noted one."""
         result = {"status": attempt.status, "answered": attempt.answered, "fault": attempt.fault}
         times = {"at": micros(attempt.at), "next": micros(attempt.again_at or attempt.at)}
-        self._sql.run(_TRIED, id=delivery.delivery_id, **result, **times)
+        noted = self._sql.run(_TRIED, id=delivery.delivery_id, **result, **times)
         failures = 0 if attempt.ok else webhook.failures + 1
         since = None if attempt.ok else maybe_micros(webhook.failing_since or attempt.at)
         self._set(webhook.webhook_id, failures=failures, failing_since=since, busy_until=0)
         self._rest(webhook, away_until=attempt.again_at if failures >= AWAY else None)
         old = micros(attempt.at - timedelta(days=KEPT_DAYS))
         self._sql.run(_DROP_OLD, id=webhook.webhook_id, old=old)
+        return noted == 1
 
     def _rest(self, webhook: Webhook, *, away_until: datetime | None) -> None:
         """Say when the webhook is called next: as its next delivery is due, but one that is away is
@@ -270,10 +271,10 @@ class WebhookRepository(Repository):
         at = None if delivery is None else max(delivery.next_at, away_until or delivery.next_at)
         self._set(webhook.webhook_id, next_at=maybe_micros(at))
 
-    def outcomes(self, owner_id: str, channel: Channel, key: str) -> set[DeliveryStatus]:
+    def outcomes(self, owner_id: str, channel: Channel, key: str) -> list[DeliveryStatus]:
         """The states of one notice at the receivers of an owner's channel."""
         rows = self._sql.rows(_OUTCOMES, owner=owner_id, channel=channel, key=key)
-        return {row["status"] for row in rows}
+        return [row["status"] for row in rows]
 
     def deliveries(self, webhook_id: str, *, after: str | None, limit: int) -> list[Delivery]:
         """A webhook's deliveries, newest first."""

@@ -8,7 +8,7 @@ from base64 import urlsafe_b64decode
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -33,9 +33,10 @@ from server.mail import Letter, MailClient
 from server.mail_server import mail_server
 from server.outbound import OutboundClient
 from storage.feed.ledger_feed import LedgerFeed
+from storage.repositories.webhooks import DeliveryAttempt
 from storage.store import Store
-from tests.server.test_notices import OWNER, PAUSED, deps_of
-from tests.world import BY_NAME, Clock
+from tests.server.test_notices import KEY, OWNER, PAUSED, deps_of
+from tests.world import BY_NAME, Clock, Mandated, World, working
 from tools.context.notice_outbox import enqueue_notice
 from tools.dispatch.run import run
 from tools.model.mail_address import is_email_address
@@ -49,6 +50,7 @@ from tools.model.web_push import (
     new_private_key,
     plain_base64,
 )
+from tools.model.webhook_signing import WebhookSigning
 
 pytestmark = pytest.mark.anyio
 ASKED = Notice(
@@ -669,3 +671,90 @@ async def test_what_the_operator_has_not_set_is_said_and_not_offered(store: Stor
     for name, fields in (("owner_push_subscribe", browser), ("owner_email_ask", {"address": "o@example.com"})):  # fmt: skip
         reply = await do(deps, name, **fields)
         assert (reply["status"], reply["error"]) == (409, "not_configured")
+
+
+# -- the record
+
+
+async def test_the_record_says_once_a_channel_whether_its_owner_was_told(
+    world: World,
+) -> None:
+    world.deps = replace(world.deps, webhooks=WebhookSigning(KEY), email=True)
+    world.deps = replace(world.deps, push=WebPush(new_private_key(), None))
+    m = await working(world, approval_above_usdc="10", per_tx_cap_usdc="60")
+    object.__setattr__(world.deps.config, "webhook_allow_private", True)
+    answers = iter([201, 201, 410, 410])
+    async with push_service(lambda: next(answers)) as service, mail_host() as box:
+        mail = client_of(box)
+        for n in range(2):
+            fields = Browser(f"{service.url}{n}").subscription
+            await world.ok("owner_push_subscribe", m.owner, **fields)
+        await world.ok("owner_email_ask", m.owner, address="o@example.com")
+        await sent(world.deps, mail)
+        code = links(box.got[-1][2])[0].rsplit("/", 1)[1]
+        await world.ok("owner_email_verify", m.owner, code=code)
+        assert (await m.execute("20")).status == 202
+        assert await sent(world.deps, mail, processes=2) == 3
+        assert await told(m) == [("email", "delivered"), ("push", "delivered")]
+        assert (await m.execute("30")).status == 202
+        await sent(world.deps, mail)
+    assert await told(m) == [
+        ("email", "delivered"), ("email", "delivered"), ("push", "delivered"), ("push", "failed"),
+    ]  # fmt: skip
+    rows = json.dumps((await m.read())["events"])
+    assert "example.com" not in rows
+    assert service.url not in rows
+
+
+async def told(m: Mandated) -> list[tuple[str, str]]:
+    """The rows about notices: channel and outcome."""
+    events = (await m.read())["events"]
+    blocks = [e["payload"]["notice"] for e in events if "notice" in (e["payload"] or {})]
+    assert {b["kind"] for b in blocks} <= {"approval.asked"}
+    return sorted((b["channel"], b["outcome"]) for b in blocks)
+
+
+async def test_a_try_that_two_processes_note_is_one_row(store: Store) -> None:
+    """Where a claim ran out while its process waited."""
+    clock = Clock(datetime.now(UTC))
+    deps = reach_of(store, clock)
+    await person(deps)
+    async with push_service() as service:
+        await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
+        await notify(deps)
+        now = clock.now()
+        taken = await store.write(lambda uow: uow.webhooks.claim(now, now, 5))
+        ((hook, delivery),) = taken
+        attempt = DeliveryAttempt(at=now, ok=True)
+        noted = [
+            await store.write(lambda uow: uow.webhooks.tried(hook, delivery, attempt))
+            for _ in range(2)
+        ]
+    assert noted == [True, False]
+
+
+async def test_a_process_that_ends_between_sending_and_noting_sends_again_under_one_name(
+    store: Store,
+) -> None:
+    clock = Clock(datetime.now(UTC))
+    deps = reach_of(store, clock)
+    await person(deps)
+    async with mail_host() as box, push_service() as service:
+        mail = client_of(box)
+        await verified(deps, box, mail)
+        await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
+        await notify(deps)
+        worker = NotificationWorker(deps, LedgerFeed(store.url), None, "p_1", mail)  # type: ignore[arg-type]
+        until = clock.now() + timedelta(seconds=60)
+        taken = await store.write(lambda uow: uow.webhooks.claim(clock.now(), until, 5))
+        async with OutboundClient(private=True) as out:
+            worker._out = out
+            for hook, delivery in taken:  # it sends, and is no more
+                assert (await worker._outcome(hook, delivery)).taken
+        assert await sent(deps, mail) == 0  # nobody else, while the claim lasts
+        clock.forward(seconds=61)
+        assert await sent(deps, mail, processes=2) == 2
+        assert await sent(deps, mail) == 0
+    assert len({headers["Topic"] for headers, _ in service.got}) == 1
+    names = [message["Message-ID"] for _, _, message in box.got[1:]]
+    assert (len(names), len(set(names))) == (2, 1)

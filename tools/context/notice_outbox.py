@@ -7,9 +7,12 @@ from base64 import b32encode
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
+from domain.ledger.events.payload_codec import written
+from domain.ledger.events.payloads import OwnerNoticed
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Mandate
 from domain.mandates.notice_choices import (
@@ -107,15 +110,49 @@ def note_attempt(
     """Note what became of a try; what is tried again keeps to the quiet hours. A browser that its
     push service knows no more is told nothing more.
     """
-    if attempt.gone and webhook.channel == "push":
-        uow.webhooks.drop(webhook.webhook_id)
-        return replace(attempt, again_at=None)
-    if attempt.again_at is not None:
+    is_gone = attempt.gone and webhook.channel == "push"
+    if is_gone:
+        attempt = replace(attempt, again_at=None)
+    elif attempt.again_at is not None:
         settings = uow.notice_settings.of_owner(webhook.owner_id)
         later = quiet_until(settings, webhook.channel, delivery.kind, attempt.again_at)
         attempt = replace(attempt, again_at=later or attempt.again_at)
-    uow.webhooks.tried(webhook, delivery, attempt)
+    # The mandate first, as where a notice is queued: two that wait in turn wait for ever.
+    is_last = attempt.status != "waiting" and delivery.about is not None
+    mandate = uow.mandates.get(delivery.about or "", lock=True) if is_last else None
+    is_new = uow.webhooks.tried(webhook, delivery, attempt)
+    if is_gone:
+        uow.webhooks.drop(webhook.webhook_id)
+    if mandate is not None and is_new:
+        _record(uow, mandate, webhook, delivery, attempt)
     return attempt
+
+
+def _record(
+    uow: UnitOfWork,
+    mandate: Mandate,
+    webhook: Webhook,
+    delivery: Delivery,
+    attempt: DeliveryAttempt,
+) -> None:
+    """Tell the mandate's record, once a notice and channel: that a first place was reached, or that
+    none was.
+    """
+    channel, key = webhook.channel, delivery.notice_key
+    states = uow.webhooks.outcomes(webhook.owner_id, channel, key)
+    reached = states.count("delivered")
+    if reached != 1 if attempt.ok else reached or "waiting" in states:
+        return
+    outcome: Literal["delivered", "failed"] = "delivered" if attempt.ok else "failed"
+    row = NewEvent(
+        kind=LedgerKind.NOTE,
+        reported_by=Reporter.KEEPER,
+        occurred_at=attempt.at,
+        chain_id=mandate.chain_id,
+        payload=written(OwnerNoticed(kind=delivery.kind, channel=channel, outcome=outcome)),
+    )
+    event_id = "ev_" + message_id(webhook.webhook_id, f"told:{key}")[4:14]
+    uow.ledger.append(mandate.public_id, row, event_id=event_id, now=attempt.at)
 
 
 def stop_path(signing: WebhookSigning, receiver_id: str) -> str:

@@ -159,6 +159,15 @@ class ClaimEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerNoticed:
+    """A notice reached its owner by a channel, or all tries of it failed; no address is told."""
+
+    kind: str
+    channel: Literal["webhook", "push", "email"]
+    outcome: Literal["delivered", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VenueFilled:
     """A trade at the venue of a live order that cites the mandate, as the venue reported it.
 
@@ -267,8 +276,8 @@ class RefusedAttempt:
 
 Payload: TypeAlias = (
     Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
-    | LogReversed | ClaimEnded | VenueFilled | TermsSigned | ApprovalDecided | Reported | PaidFee
-    | Noted | RefusedAttempt
+    | LogReversed | ClaimEnded | OwnerNoticed | VenueFilled | TermsSigned | ApprovalDecided
+    | Reported | PaidFee | Noted | RefusedAttempt
 )  # fmt: skip
 
 OTHER_FEES: Final = frozenset({"venue", "gas", "network"})

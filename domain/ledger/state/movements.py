@@ -54,6 +54,7 @@ def movement_of(payload: Payload | None, amount: int) -> Movement:
             | payloads.Marked()
             | payloads.LogReversed()
             | payloads.ClaimEnded()
+            | payloads.OwnerNoticed()
         ):
             return STILL
         case (

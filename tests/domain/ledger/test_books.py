@@ -428,7 +428,7 @@ JUNK = st.recursive(
 )  # fmt: skip
 KEYS = st.sampled_from(
     ["position", "mark", "marks", "target", "next_at", "text", "fee_kind", "executed", "unwound", "settled", "control", "marked",
-     "reverses", "restates", "claim", "violation", "refusal", "direction", "approval", "preview", "resource", "reason", "why"]
+     "reverses", "restates", "claim", "notice", "violation", "refusal", "direction", "approval", "preview", "resource", "reason", "why"]
 )  # fmt: skip
 GARBAGE = st.builds(
     lambda kind, by, amount, tx, payload: NewEvent(kind=LedgerKind(kind), reported_by=Reporter(by), occurred_at=START, amount_usdc=amount, tx_hash=tx, payload=payload),

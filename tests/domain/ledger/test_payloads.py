@@ -25,7 +25,7 @@ JSON = st.recursive(
 )  # fmt: skip
 KEYS = st.sampled_from(
     ["position", "mark", "target", "next_at", "text", "why", "fee_kind", "resource", "preview", "direction", "executed", "unwound",
-     "settled", "marked", "control", "reverses", "restates", "claim", "refusal", "approval", "violation", "log_index", "from", "agent",
+     "settled", "marked", "control", "reverses", "restates", "claim", "notice", "channel", "refusal", "approval", "violation", "log_index", "from", "agent",
      "reason", "by", "record_only", "spent", "received", "payload", "kind", "amount_usdc", "codes", "detail", "what", "block", "venue"]
 )  # fmt: skip
 STORED = st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=10)
