@@ -30,8 +30,10 @@ async def show_notices(
     approvals = await visit.run("owner_approvals", status="pending", limit=200)
     mandates = await visit.run("mandate_list")
     hooks = await visit.run("owner_webhooks")
+    settings = await visit.run("owner_notice_settings")
     view = Record(
         now=(
+            *_unreached(settings["channels"]),
             *_asks(approvals["items"]),
             *_orders(row for page in orders for row in page["orders"]),
             *_mandates(mandates["items"]),
@@ -50,6 +52,18 @@ async def show_notices(
 def _open(id: str, announcement: str, href: str, agent: Record | None = None) -> Record:
     """An item for the owner; `announcement` is the service's own sentence about it."""
     return Record(id=id, announcement=announcement, href=href, agent=agent)
+
+
+def _unreached(channels: Json) -> Iterator[Record]:
+    """The channels by which nothing arrives."""
+    failing = {
+        "push": any(b["failing"] for b in channels["push"]["browsers"]),
+        "email": channels["email"]["failing"],
+        "webhook": channels["webhook"]["failing"] > 0,
+    }
+    for channel, sentence in notices.UNREACHED.items():
+        if failing[channel]:
+            yield _open(f"unreached-{channel}", sentence, "/app/notices/settings")
 
 
 def _asks(items: Iterable[Json]) -> Iterator[Record]:

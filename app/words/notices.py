@@ -45,6 +45,12 @@ MANDATES: Final[Mapping[str, str]] = {
     "stopped": _("A mandate is stopped."),
     "settled": _("A mandate is settled."),
 }
+UNREACHED: Final[Mapping[str, str]] = {
+    "push": _("Notices do not arrive in a browser that you chose."),
+    "email": _("Notices do not arrive at your e-mail address."),
+    "webhook": _("Notices do not arrive at a webhook of yours."),
+}
+"""What its owner is told of a channel whose last three tries failed."""
 ORDERS: Final[Mapping[str, str]] = {
     "awaiting_owner": _("An order of your agent needs your signature."),
     "unknown": _("The outcome of an order is unknown. Do not send it again."),

@@ -161,6 +161,20 @@ async def test_the_page_that_registers_the_worker_may_name_its_address_and_no_ot
     assert [p.split("trusted-types ")[1] for p in policies] == ["notices", "'none'"]
 
 
+async def test_a_channel_by_which_nothing_arrives_is_seen_where_notices_are(site: Site) -> None:
+    _, _, browser = await site.somebody()
+    await browser.submit(HERE, f"{HERE}/push", **BROWSER)
+    assert "do not arrive" not in (await browser.get("/app/notices")).said
+    failed = "UPDATE webhooks SET failures = 3, failing_since = 1760000000000000"
+    await site.world.store.write(lambda uow: uow.sql.run(failed))
+    page = await browser.get("/app/notices")
+    fine(page)
+    assert "Notices do not arrive in a browser that you chose." in page.said
+    chosen = await browser.get(HERE)
+    fine(chosen)
+    assert "Nothing arrives failing since" in chosen.said
+
+
 async def test_what_is_not_set_up_is_not_offered(sqlite_url: str, evm: Evm) -> None:
     async with a_world(sqlite_url, evm) as world, a_site(world) as site:
         _, wallet = await world.owner()
