@@ -162,7 +162,7 @@ async def test_the_node_is_dead_while_a_transaction_is_followed(stage: Stage) ->
             await window.goto(path.removesuffix("/pause"))
             await window.says("The network does not answer just now")
         await window.goto(path)
-        await window.says("It is paused already.")
+        await window.says("The agent is paused already.")
         assert wallet.count(*SENDS) == 1
 
 

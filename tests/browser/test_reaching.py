@@ -103,7 +103,7 @@ async def test_an_approval_by_a_push_notice(stage: Stage) -> None:
         with anyio.fail_after(STUCK_S):
             while not (shown := await window.page.evaluate(SHOWN)):
                 await anyio.sleep(0.05)
-        assert shown == [["Mandates", "An action waits for your approval.", message["url"]]]
+        assert shown == [["Mandates", "An action needs your approval.", message["url"]]]
         (worker,) = context.service_workers
         opened, left = await worker.evaluate(CLICKED)
         assert (opened, left) == (message["url"], 0)

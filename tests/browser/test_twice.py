@@ -43,7 +43,7 @@ def whole_exit(m: Mandated) -> str:
 STEPS = {
     "create": Step(signed, "Create vault", "h1:has-text('Signed, not funded')"),
     "fund": Step(created, "Approve and deposit", "section:has-text('Deposit USDC'):not(:has([data-go]))", sends=2),
-    "pause": Step(working, "Pause agent", "text=It is paused already."),
+    "pause": Step(working, "Pause agent", "text=The agent is paused already."),
     "resume": Step(paused, "Resume agent", "h1:has-text('Resume')"),
     "stop": Step(working, "Stop mandate for good", "[role=alert]"),
     "withdraw": Step(working, "Withdraw all", "text=Everything was paid out already."),

@@ -426,7 +426,7 @@ async def test_an_address_is_told_after_its_link_was_opened_and_not_before(store
         assert await notify(deps) == 1
         assert await sent(deps, mail, processes=3) == 1
         ((_, _, message),) = box.got
-    assert message["Subject"] == "An action waits for your approval"
+    assert message["Subject"] == "An action needs your approval"
     assert links(message)[0] == f"{deps.config.base_url}/app/approvals/ap_1"
     text = message.as_string()
     for secret in ("150", "11" * 20, "m_1", OWNER.address or ""):
