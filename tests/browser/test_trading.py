@@ -69,13 +69,13 @@ async def test_from_the_link_to_a_closed_position(trading: TradingStage) -> None
         await page.locator("[data-check=venue].ok").wait_for()
         assert await page.locator("ul.checks li.ok").count() == 5
         await button.click()
-        await window.says("Filled")
+        await window.state("Filled")
         assert float(str(trading.account.position("BTC"))) > 0
         await switched(site, live_door=False, live_terminal=False)
         await window.goto("/app/orders")
         await window.press("Close LIVE position")
         await window.press("Sign and close the LIVE position")
-        await window.says("Filled")
+        await window.state("Filled")
         assert float(str(trading.account.position("BTC"))) == 0
         # The key itself was never in a request, nor in anything that is kept in the open.
         kept = await page.evaluate(KEPT)
@@ -102,7 +102,7 @@ async def test_an_agents_order_is_opened_signed_and_sent_straight_to_the_venue(
         await window.press("Look at today’s price")
         await page.get_by_text("This service cannot reach the venue?").click()
         await window.press("Sign, and send it LIVE from this browser")
-        await window.says("Filled")
+        await window.state("Filled")
     assert len(trading.account.history) == 1
 
 
@@ -280,7 +280,7 @@ async def test_every_trading_page_is_fine_in_each_of_its_states(
         await window.page.locator("[data-check=venue].ok").wait_for()
         await this_page("to sign")
         await window.press("Sign and place LIVE order")
-        await window.says("Filled")
+        await window.state("Filled")
         values["order"] = [row["order_id"] for row in await desk.rows("orders")]
         await every_page("live")
         await switched(trading.site, live_door=False)

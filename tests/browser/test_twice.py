@@ -229,12 +229,12 @@ async def test_an_order_is_placed_once_by_two_presses_two_tabs_a_reload_and_the_
         await window.page.get_by_role("alert").wait_for()
         assert not trading.account.history
         await other.button(SIGN).dblclick()
-        await other.says("Filled")
+        await other.state("Filled")
         await other.page.reload()
-        await other.says("Filled")
+        await other.state("Filled")
         await other.page.evaluate("history.back()")  # to the answer of a form, which is not kept
         await window.goto(f"/app/orders/{order_id}")
-        await window.says("Filled")
+        await window.state("Filled")
         assert not await window.button(SIGN).count()
     assert len(trading.account.history) == 1
 
@@ -244,14 +244,14 @@ async def test_a_position_is_closed_once_from_two_tabs(trading: TradingStage) ->
         await trading.ready(window)
         await trading.to_the_signature(window)
         await window.press(SIGN)
-        await window.says("Filled")
+        await window.state("Filled")
         tabs = [window, Window(await a_tab(window.page.context), window.base)]
         for tab in tabs:
             await tab.goto("/app/orders")
             await tab.press("Close LIVE position")
             await tab.page.locator("[data-check=venue].ok").wait_for()
         await window.button("Sign and close the LIVE position").dblclick()
-        await window.says("Filled")
+        await window.state("Filled")
         await tabs[1].press("Sign and close the LIVE position")
         await tabs[1].page.get_by_role("alert").wait_for()
         await window.page.reload()

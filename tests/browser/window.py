@@ -83,6 +83,10 @@ class Window:
     async def press(self, name: str) -> None:
         await self.button(name).click()
 
+    async def state(self, text: str) -> None:
+        """Wait until a state on the page is this one; a sentence that has the word does not count."""
+        await self.page.locator("main .pill").get_by_text(text, exact=True).first.wait_for()
+
     async def says(self, text: str) -> None:
         """Wait until the page says something."""
         await self.page.locator("main").get_by_text(text).first.wait_for()
