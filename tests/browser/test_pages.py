@@ -20,7 +20,11 @@ BESIDES_MANDATES = ("draft", "working")
 
 
 def test_every_page_names_what_its_address_needs() -> None:
-    assert {name for page in PAGES for name in parts(page)} - set(NOWHERE) <= {"key", "grant"}
+    assert {name for page in PAGES for name in parts(page)} - set(NOWHERE) <= {
+        "key",
+        "grant",
+        "browser",
+    }
     assert not {n for page in opened() for n in parts(page)} - set(NOWHERE)
 
 
