@@ -7,56 +7,232 @@ import json
 import pytest
 from multidict import MultiDict
 
-from app.pages import drafting
+from app.components import draft_form
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import HOSTILE, fine
 from tests.world import drafted
+from tools.model.operation import Caller
 
 pytestmark = pytest.mark.anyio
 
 
-async def begun(browser: Browser, note: str) -> str:
-    done = await browser.submit("/app/start", "/app/start", note=note)
-    assert done.status == 303, done.said
-    return done.headers["Location"]
+Form = MultiDict[str]
 
 
-def form(page: Page, **changed: str) -> dict[str, str]:
-    """What the form of the terms would send."""
-    found = {
-        e.attributes["name"]: e.attributes.get("value", "")
-        for e in page.all("input")
-        if e.attributes.get("type") in ("text", "hidden")
-    }
-    return found | {"on_floor": "keep", "agent": ""} | changed
+async def read(browser: Browser, note: str, **more: str) -> Page:
+    """The terms as a sentence says them; nothing is stored."""
+    page = await browser.submit("/app/start", "/app/start", note=note, **more)
+    assert page.status == 200, page.said
+    return page
 
 
-async def test_a_sentence_becomes_a_draft_its_fields_are_kept_and_it_goes_to_review(
+def form(page: Page, **changed: str) -> Form:
+    """What the form of the terms would send as it stands, but for what is changed."""
+    sent = Form()
+    for e in page.all("input"):
+        kind, name = e.attributes.get("type", ""), e.attributes.get("name", "")
+        ticked = kind in ("radio", "checkbox") and "checked" in e.attributes
+        if kind in ("text", "hidden") or ticked:
+            sent.add(name, e.attributes.get("value", ""))
+    for select in page.all("select"):
+        sent[select.attributes["name"]] = ""
+    for option in page.all("option", selected=""):
+        value = option.attributes["value"]
+        sent["on_floor" if value in ("keep", "close") else "agent"] = value
+    for name, text in changed.items():
+        sent[name] = text
+    return sent
+
+
+def changed(sent: Form, **more: str) -> Form:
+    after = Form(sent)
+    for name, text in more.items():
+        after[name] = text
+    return after
+
+
+def value(page: Page, name: str) -> str:
+    return page.one("input", id=name).attributes["value"]
+
+
+def is_marked(page: Page, name: str) -> bool:
+    return page.one("input", id=name).attributes.get("aria-invalid") == "true"
+
+
+def chosen(page: Page, name: str) -> list[str]:
+    return [
+        e.attributes["value"] for e in page.all("input", name=name) if "checked" in e.attributes
+    ]
+
+
+def answers(page: Page) -> dict[str, str]:
+    """The buttons that fill a field, by what they say."""
+    return {e.text: e.attributes["value"] for e in page.all("button", name="set")}
+
+
+async def drafts_of(site: Site, owner: Caller) -> list[str]:
+    rows = await site.world.ok("mandate_list", owner)
+    return [str(row["public_id"]) for row in rows["items"]]
+
+
+async def test_a_sentence_becomes_terms_that_are_stored_only_where_they_are_kept(
     site: Site,
 ) -> None:
     owner, wallet = await site.world.owner()
     agent, _ = await site.world.agent(owner)
     browser = await site.signed_in(wallet)
     fine(await browser.get("/app/start"))
-    at = await begun(browser, "500 USDC for lending, at most 50 per trade, 30 days")
-    page = await browser.get(at)
+    page = await read(browser, "500 USDC for lending, at most 50 per trade, 30 days")
     fine(page)
-    assert "Understood" in page.said
-    assert "Assumed" in page.said
+    for name, shown, words in [
+        ("budget_usdc", "500", "500 USDC for lending"),
+        ("per_tx_cap_usdc", "50", "at most 50 per trade"),
+        ("horizon_days", "30", "30 days"),
+    ]:
+        assert value(page, name) == shown
+        assert f"You wrote “{words}”" in " ".join(page.one("span", id=f"{name}-from").text.split())
+    assert "Suggested" in page.one("span", id="stop_floor-from").text
+    assert "Test Market" in page.said
+    assert chosen(page, "market") == ["test-market", "x402"]
     assert "At most 500.00 USDC of yours is ever in the vault." in page.said
-    public_id = at.partition("=")[2]
-    sent = form(
-        page, daily_cap_usdc="120", stop_floor="12.5", agent=agent.user_id or "", then="review"
-    )
-    kept = await browser.post(f"/app/start/{public_id}", sent | {"market": "test-market"})
+    assert await drafts_of(site, owner) == []
+    sent = form(page, daily_cap_usdc="120", stop_floor="12.5", agent=agent.user_id or "")
+    looked = await browser.post("/app/start", sent)
+    fine(looked)
+    assert "take at most 120.00 USDC out" in looked.said
+    assert value(looked, "stop_floor") == "12.5"
+    assert "Suggested" not in looked.one("span", id="stop_floor-from").text
+    refused = await browser.post("/app/start", form(looked, then="review"))
+    assert (refused.status, chosen(refused, "ask")) == (400, [])
+    assert "choose whether it asks you" in refused.said
+    assert await drafts_of(site, owner) == []
+    kept = await browser.post("/app/start", form(refused, then="review", ask="never"))
     assert kept.status == 303, kept.said
+    (public_id,) = await drafts_of(site, owner)
     assert kept.headers["Location"] == f"/app/mandates/{public_id}/review"
     review = await browser.get(kept.headers["Location"])
     fine(review)
     assert "take at most 120.00 USDC out" in review.said
     assert "a loss of 12.5% of the budget" in review.said
-    assert "test-market" in review.said or "Test Market" in review.said
+    assert "Test Market" in review.said
     assert review.all("button", id="sign")
+
+
+async def test_an_unread_word_is_a_question_whose_answer_is_a_button(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    note = "Budget 500 USDC, 50 a trade, 150 a day, stop at 400, 30 days, fee 10%, ask above 100"
+    page = await read(browser, note)
+    fine(page)
+    assert (value(page, "stop_floor"), is_marked(page, "stop_floor")) == ("", True)
+    marked = [e.attributes["name"] for e in page.all("input", aria_invalid="true")]
+    assert marked == ["stop_floor"]
+    assert chosen(page, "ask") == ["above"]
+    assert (
+        "You wrote “stop at 400”: the value that is left, or the most that may be lost?"
+        in page.said
+    )
+    assert "If the agent turned hostile" not in page.said
+    assert answers(page) == {
+        "Lose at most 80%: stop at 100.00 USDC": "stop_floor=80",
+        "Lose at most 20%: stop at 400.00 USDC": "stop_floor=20",
+    }
+    sent = form(page, per_tx_cap_usdc="45", share="7.5", set="stop_floor=20")
+    filled = await browser.post("/app/start", sent)
+    fine(filled)
+    typed = {n: value(filled, n) for n in ("stop_floor", "per_tx_cap_usdc", "share", "budget_usdc")}
+    assert typed == {
+        "stop_floor": "20",
+        "per_tx_cap_usdc": "45",
+        "share": "7.5",
+        "budget_usdc": "500",
+    }
+    assert (answers(filled), filled.all("input", aria_invalid="true")) == ({}, [])
+    assert "You wrote “150 a day”" in filled.said
+    assert "You wrote “50 a trade”" not in filled.said  # it is 45 now
+    assert "400.00 USDC" in filled.said
+    assert await drafts_of(site, owner) == []
+
+
+@pytest.mark.parametrize(
+    ("note", "which", "expected"),
+    [
+        ("500 USDC, up to 50", "which of these do you mean?", {"Limit per action: 50.00 USDC": "per_tx_cap_usdc=50"}),
+        ("500 USDC for 2 months", "a month is no fixed number of days", {"60 days": "horizon_days=60"}),
+        ("500 USDC. Close positions at the stop line. Keep positions at the stop line.", "the note speaks of it twice", {}),
+    ],
+)  # fmt: skip
+async def test_other_questions(site: Site, note: str, which: str, expected: dict[str, str]) -> None:
+    _, _, browser = await site.somebody()
+    page = await read(browser, note)
+    fine(page)
+    assert which in page.said
+    assert expected.items() <= answers(page).items()
+
+
+async def test_what_is_emptied_is_filled_by_nobody(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    page = await read(browser, "500 USDC, 50 per trade, 30 days. Stop at 400.")
+    for name in ("per_tx_cap_usdc", "daily_cap_usdc", "budget_usdc", "share", "horizon_days"):
+        sent = changed(form(page, ask="never", then="stay"), **{name: " "})
+        refused = await browser.post("/app/start", sent)
+        assert refused.status == 400, name
+        assert "fill this in" in refused.said
+        assert is_marked(refused, name)
+    assert await drafts_of(site, owner) == []
+
+
+async def test_a_form_without_a_sentence_is_a_link_away(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    first = await browser.get("/app/start")
+    assert "/app/start?form=1" in first.links()
+    page = await browser.get("/app/start?form=1")
+    fine(page)
+    assert (value(page, "budget_usdc"), chosen(page, "ask")) == ("500", [])
+    assert "You wrote" not in page.said
+    sent = form(page, budget_usdc="80", per_tx_cap_usdc="8", daily_cap_usdc="24", then="stay")
+    kept = await browser.post("/app/start", changed(sent, approval_above_usdc="5"))
+    assert kept.status == 303, kept.said
+    (public_id,) = await drafts_of(site, owner)
+    m = (await site.world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+    assert (m["budget_usdc"], m["approval_above_usdc"]) == ("80.000000", "5.000000")
+    again = await browser.get(kept.headers["Location"])
+    assert chosen(again, "ask") == ["above"]
+
+
+async def test_lines_of_a_sentence_are_read_as_a_browser_sends_them(site: Site) -> None:
+    _, _, browser = await site.somebody()
+    page = await read(browser, "Budget 700 USDC\r\nPer action: 70\r\nDays: 10")
+    shown = [value(page, n) for n in ("budget_usdc", "per_tx_cap_usdc", "horizon_days")]
+    assert shown == ["700", "70", "10"]
+
+
+async def test_where_it_may_act_is_what_is_ticked_and_nothing_besides(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+
+    async def kinds(sent: Form) -> list[str]:
+        done = await browser.post("/app/start", sent)
+        assert done.status == 303, done.said
+        public_id = done.headers["Location"].partition("=")[2]
+        read = await site.world.ok("mandate_get", owner, public_id=public_id)
+        return sorted({t["kind"] for t in read["mandate"]["allowed_targets"]})
+
+    only = await read(browser, "500 USDC. Only the Test Market.")
+    assert chosen(only, "market") == ["test-market"]
+    assert await kinds(form(only, ask="never", then="stay")) == ["contract", "vault"]
+    silent = await read(browser, "500 USDC for trading")
+    assert chosen(silent, "market") == ["x402"]
+    assert "selects no market of the list" in silent.said
+    sent = form(silent, ask="never", then="stay")
+    sent.popall("market")
+    assert await kinds(sent) == ["vault"]
+    unread = await read(browser, "500 USDC. Use another market.")
+    assert chosen(unread, "market") == []
+    sent = form(unread, ask="never", then="review", agent="board")
+    refused = await browser.post("/app/start", sent)
+    assert (refused.status, "fill this in" in refused.said) == (400, True)
+    sent = form(refused, then="stay")
+    sent.add("market", "none")
+    assert await kinds(sent) == ["vault"]
 
 
 WRONG = [
@@ -75,49 +251,59 @@ async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(
     m, browser, _ = await site.of(drafted(site.world))
     page = await browser.get(f"/app/start?draft={m.id}")
     fine(page)
-    for name, value in WRONG:
-        sent = form(page, approval_above_usdc="7.77") | {name: value}
+    for name, wrong in WRONG:
+        sent = changed(
+            form(page, approval_above_usdc="7.77", ask="above", then="stay"), **{name: wrong}
+        )
         refused = await browser.post(f"/app/start/{m.id}", sent)
         assert 400 <= refused.status < 500, name
         assert refused.one("div", role="alert")
-        assert refused.one("input", id="approval_above_usdc").attributes["value"] == "7.77"
+        assert value(refused, "approval_above_usdc") == "7.77"
         assert (await m.read())["mandate"]["approval_above_usdc"] is None
 
 
-async def test_what_a_sentence_leaves_open_is_an_empty_field_that_has_to_be_filled(
-    site: Site,
-) -> None:
-    _, _, browser = await site.somebody()
-    at = await begun(
+async def test_a_draft_is_kept_with_what_is_still_open_and_filled_in_later(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    page = await read(
         browser,
         "Budget 500 USDC, 30 days. Stop at 400. Check with me about the larger ones of your trades.",
     )
-    page = await browser.get(at)
     fine(page)
-    assert page.one("input", id="budget_usdc").attributes["value"] == "500"
-    for name in ("stop_floor", "approval_above_usdc"):
-        field = page.one("input", id=name).attributes
-        assert (field["value"], field.get("aria-invalid")) == ("", "true")
-    assert "not understood" in page.said
+    assert value(page, "budget_usdc") == "500"
+    assert (value(page, "stop_floor"), is_marked(page, "stop_floor")) == ("", True)
+    assert chosen(page, "ask") == []
     assert "If the agent turns hostile" not in page.said
-    public_id = at.partition("=")[2]
-    left = await browser.post(f"/app/start/{public_id}", form(page, stop_floor="20"))
-    assert left.status == 400
-    assert "your sentence was not understood here" in left.said
-    filled = form(page, stop_floor="20", approval_above_usdc="none", then="stay")
-    assert (await browser.post(f"/app/start/{public_id}", filled)).status == 303
-    page = await browser.get(at)
-    assert "not understood" not in page.said
+    kept = await browser.post("/app/start", form(page, then="stay", share="5"))
+    (public_id,) = await drafts_of(site, owner)
+    assert kept.headers["Location"] == f"/app/start?draft={public_id}"
+    m = (await site.world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+    assert (m["needs_review"], m["payout_rule"]["bps"]) == (True, 500)
+    assert "Fill in the missing terms" in (await browser.get("/app/mandates")).said
+    at = f"/app/start/{public_id}"
+    page = await browser.get(kept.headers["Location"])
+    fine(page)
+    assert (value(page, "stop_floor"), is_marked(page, "stop_floor")) == ("", True)
+    assert (value(page, "share"), len(answers(page))) == ("5", 2)
+    for sent in (form(page, ask="never"), form(page, stop_floor="20")):
+        left = await browser.post(at, changed(sent, then="stay"))
+        assert left.status == 400
+    filled = await browser.post(at, form(page, set="stop_floor=20"))
+    assert (filled.status, value(filled, "stop_floor")) == (200, "20")
+    assert (await browser.post(at, form(filled, ask="never", then="stay"))).status == 303
+    page = await browser.get(kept.headers["Location"])
     assert "If the agent turns hostile" in page.said
+    assert (page.all("input", aria_invalid="true"), chosen(page, "ask")) == ([], ["never"])
 
 
 async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site: Site) -> None:
     owner, wallet = await site.world.owner()
     agent, _ = await site.world.agent(owner)
     browser = await site.signed_in(wallet)
-    at = await begun(browser, "Budget around 400 USDC, 30 days.")
+    page = await read(browser, "Budget around 400 USDC, 30 days.")
+    assert [value(page, n) for n in ("budget_usdc", "per_tx_cap_usdc")] == ["", ""]
+    sent = form(page, ask="never", agent=agent.user_id or "", then="stay")
+    at = (await browser.post("/app/start", sent)).headers["Location"]
     public_id = at.partition("=")[2]
-    await site.world.ok("owner_mandate_assign", owner, public_id=public_id, agent_id=agent.user_id)
     listed = await browser.get("/app/mandates")
     fine(listed)
     assert "500.00" not in listed.said
@@ -127,10 +313,20 @@ async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site
     assert (page.status, page.headers["Location"]) == (303, at)
 
 
+async def test_an_agents_proposal_chooses_nothing_about_asking(site: Site) -> None:
+    m, browser, _ = await site.of(drafted(site.world))
+    made = await site.world.ok("mandate_propose", m.agent, budget_usdc="90")
+    page = await browser.get(f"/app/start?draft={made['public_id']}")
+    fine(page)
+    assert chosen(page, "ask") == []
+    refused = await browser.post(f"/app/start/{made['public_id']}", form(page, then="stay"))
+    assert refused.status == 400
+
+
 async def test_a_draft_goes_to_the_open_board_and_once_signed_is_no_draft(site: Site) -> None:
     m, browser, base = await site.of(drafted(site.world))
     at = f"/app/start?draft={m.id}"
-    sent = form(await browser.get(at), agent="board", then="stay")
+    sent = form(await browser.get(at), agent="board", ask="never", then="stay")
     assert (await browser.post(f"/app/start/{m.id}", sent)).headers["Location"] == at
     assert (await m.read())["mandate"]["open_board"]
     review = await browser.get(f"{base}/review")
@@ -144,11 +340,19 @@ async def test_a_draft_goes_to_the_open_board_and_once_signed_is_no_draft(site: 
 
 
 async def test_a_hostile_sentence_is_text(site: Site) -> None:
-    _, _, browser = await site.somebody()
-    page = await browser.get(await begun(browser, f"500 USDC {HOSTILE} 30 days"))
-    assert (page.status, HOSTILE in page.said) == (200, True)
-    assert all(s.attributes for s in page.all("script"))
-    assert (await browser.submit("/app/start", "/app/start", note="")).status in (303, 400)
+    owner, _, browser = await site.somebody()
+    page = await read(browser, f"500 USDC {HOSTILE} 30 days")
+    assert HOSTILE in page.said
+    sent = form(page, set=f"budget_usdc={HOSTILE}", agent=HOSTILE)
+    sent.add("market", HOSTILE)
+    for then in ("look", "stay", "review"):
+        page = await browser.post("/app/start", changed(sent, then=then))
+        assert page.status == 400, then
+        assert all(s.attributes for s in page.all("script"))
+    for odd in ("csrf=x", "terms=0", "nothing", "=", "key="):
+        assert (await browser.post("/app/start", changed(sent, set=odd))).status == 400
+    assert (await browser.submit("/app/start", "/app/start", note="a" * 3_000)).status == 400
+    assert await drafts_of(site, owner) == []
 
 
 async def test_who_comes_from_an_agents_page_finds_it_named_in_the_draft(site: Site) -> None:
@@ -161,23 +365,25 @@ async def test_who_comes_from_an_agents_page_finds_it_named_in_the_draft(site: S
     fine(page)
     assert str(agent.user_id) in page.said
     named = page.one("input", name="agent").attributes["value"]
-    for _ in range(2):
-        done = await browser.submit(at, "/app/start", note="500 USDC, 30 days", agent=named)
-    draft = await browser.get(done.headers["Location"])
-    chosen = [o.attributes["value"] for o in draft.all("option", selected="")]
-    assert agent.user_id in chosen
-    odd = await browser.submit(at, "/app/start", note="500 USDC, 30 days", agent="u_nobody<b>")
-    assert odd.status == 303  # a draft all the same: somebody else is chosen there
+    terms = await read(browser, "500 USDC, 30 days", agent=named)
+    plain = await browser.get(f"/app/start?form=1&agent={named}")
+    for page in (terms, plain):
+        assert agent.user_id in [o.attributes["value"] for o in page.all("option", selected="")]
     fine(await browser.get("/app/start?agent=<b>"))
+    fine(await read(browser, "500 USDC, 30 days", agent="u_nobody<b>"))
 
 
 async def test_of_many_agents_the_rest_is_a_link_away(site: Site) -> None:
     m = await drafted(site.world)
     told = await site.world.ok("owner_agents", m.owner, limit=1)
     one = {**told["items"][0], "accepts_mandates": True}
-    read, markets = await m.read(), await site.world.ok("markets_list")
-    few = drafting.draft_view(read, None, markets, {"items": [one], "next_cursor": None}, told)
-    many = drafting.draft_view(read, None, markets, {"items": [one], "next_cursor": "x"}, told)
+    terms, markets = (await m.read())["mandate"], await site.world.ok("markets_list")
+    sent = draft_form.form_of(terms, None, stored=True)
+    none: dict[str, object] = {"items": [], "next_cursor": None}
+    few, many = (
+        draft_form.view(terms, None, sent, markets, {"items": [one], "next_cursor": at}, none)
+        for at in (None, "x")
+    )
     assert (few["more_agents"], many["more_agents"]) == (False, True)
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.app.desks import a_trading_site
 from tests.app.site import Browser, Page, Site
 from tests.app.test_pages import fine
+from tests.app.test_starting import form
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_backoff")]
 NOTE = "500 USDC for lending, at most 50 per trade, 30 days"
@@ -48,7 +49,9 @@ async def test_an_agent_and_its_second_key_are_made_once_and_each_key_shown_once
 
 async def test_a_sentence_becomes_one_draft(site: Site) -> None:
     owner, _, browser = await site.somebody()
-    first, again = await twice(browser, "/app/start", "/app/start", note=NOTE)
+    page = await browser.submit("/app/start", "/app/start", note=NOTE)
+    sent = form(page, ask="never", then="stay")
+    first, again = [await browser.post("/app/start", sent) for _ in range(2)]
     assert (first.status, again.status) == (303, 303)
     assert first.headers["Location"] == again.headers["Location"]
     assert len((await site.world.ok("mandate_list", owner))["items"]) == 1
