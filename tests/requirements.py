@@ -181,6 +181,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
                                                                                 D + "mandates/notes/test_notes.py::test_no_figure_is_passed_over",
                                                                                 D + "mandates/notes/test_notes.py::test_a_sentence_with_a_figure_of_another_form_is_not_read",
                                                                                 D + "mandates/notes/test_notes.py::test_an_unread_sentence_takes_no_preset_for_what_it_may_be_about",
+                                                                                D + "mandates/notes/test_forty.py::test_what_is_read_what_is_asked_and_what_is_never_assumed",
                                                                                 T + "mandates/test_drafts.py::test_a_note_is_read_for_anybody_and_stored_for_an_owner_only")),
         ("what is unclear is said, and signed by nobody before it is made clear", (T + "mandates/test_drafts.py::test_every_sentence_of_a_note_is_told_where_it_went",
                                                                                  T + "mandates/test_drafts.py::test_what_a_note_leaves_open_is_null_and_has_no_clause",

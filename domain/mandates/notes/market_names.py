@@ -14,6 +14,7 @@ from domain.mandates.notes.words import ORDINARY
 NAMED: Final = "K"
 CATEGORY: Final = "C"
 _MOST: Final = 3
+_LONGEST: Final = 12
 _GENERIC: Final = words("usdc usd vault vaults pool market markets v1 v2 v3 v4 supply protocol")
 _COMMON: Final = words("paid reads read of the in on and usdc usd here open")
 _PERPS: Final = words("perp perps perpetual perpetuals")
@@ -125,7 +126,9 @@ def _name_at(
         if [t.kind for t in sentence[at : at + len(phrase)]] == list(phrase):
             return at + len(phrase), kind, named
     end, products = at, Named(())
-    while end + 1 < len(sentence) and (product := names.symbols.get(sentence[end].kind)):
+    # A list longer than that is no name, so that the whole stays linear.
+    last = min(len(sentence), at + _LONGEST)
+    while end + 1 < last and (product := names.symbols.get(sentence[end].kind)):
         end, products = end + 1, _both(products, product)
         if sentence[end].kind in _PERPS:
             return end + 1, NAMED, products

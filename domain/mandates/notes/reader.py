@@ -87,6 +87,9 @@ class _Reader:
         items, is_complete = ([], False) if asks else self.match_items(renamed)
         if is_complete:
             if self.heading and len(renamed) <= 2 and renamed[0].kind in FIGURES | {NAMED}:
+                self.reading.unread = [
+                    u for u in self.reading.unread if u.start != self.heading.start
+                ]
                 self.reading.unread.append(self.heading)
             self.heading = None if items else self.heading
             self.reading.items += items

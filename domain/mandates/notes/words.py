@@ -50,7 +50,7 @@ _SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
          "futures options", (f.TARGETS,)),
         (" ".join(sorted(CURRENCY)), _OF_MONEY),
         ("currency euro euros eur pound pounds gbp rupee rupees inr yen jpy yuan chf "
-         "franc francs cad aud hkd eth btc sol", _OF_MONEY),
+         "franc francs cad aud hkd eth btc sol afford", _OF_MONEY),
     )
     for word in words(text)
 })  # fmt: skip
