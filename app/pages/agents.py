@@ -47,6 +47,7 @@ async def show_agents(
         problem=refusals.view(refused and refused.block),
         name=typed.get("name", "").strip(),
         address=typed.get("address", "").strip(),
+        accepts=not refused or "accepts_mandates" in typed,
     )
     return visit.show("agents.html", view, refused=refused)
 
@@ -56,6 +57,9 @@ async def register(visit: PageRequest) -> web.Response:
     name, address = visit.field("name") or "", visit.field("address")
     try:
         made = await visit.run_once("owner_agent_register", name=name, address=address)
+        if made["key"] is not None and "accepts_mandates" in visit.form:
+            agent_id = made["agent_id"]
+            await visit.run("owner_agent_policy_put", agent_id=agent_id, accepts_mandates=True)
     except OperationRefused as refused:
         return await show_agents(visit, refused)
     return await show_agents(visit, new=_new_key(visit, made["agent_id"], made, name))

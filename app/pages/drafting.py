@@ -199,7 +199,7 @@ def _typed_terms(form: MultiDict[str]) -> Terms:
 
 
 def _chosen_markets(form: MultiDict[str]) -> Terms:
-    """Where it may act: the vault, what is ticked, and nothing besides."""
+    """The places of a form: the vault, and each that is ticked."""
     chosen = form.getall("market", [])
     if not chosen and "places" in form:
         return {}

@@ -34,8 +34,10 @@ async def show_mandates(visit: PageRequest) -> web.Response:
         for item in approvals["items"]
     )
     drafts = await visit.run("mandate_list", status="draft", cursor=visit.query("drafts"))
+    is_new = not rows["items"] and not (await visit.run("owner_agents", limit=1))["items"]
     view = Record(
         rows,
+        first_agent=Record(name="", accepts=True) if is_new else None,
         items=tuple(
             Record(r, next=next_step.view(r, r["pending_approvals"]))
             for r in rows["items"]
