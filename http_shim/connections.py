@@ -99,6 +99,10 @@ class Crowd:
             del alike[connection]
             alike[connection] = None
 
+    def expects_first(self) -> bool:
+        """Whether a connection was taken of which no byte has come yet."""
+        return any(one.is_unheard for alike in self._by_address.values() for one in alike)
+
     def left(self, connection: Connection) -> None:
         """Count it out."""
         alike = self._by_address.get(connection.address, {})
@@ -153,6 +157,11 @@ class Connection(RequestHandler):
             self._wait()
         else:
             self.leave()
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether no byte has come yet."""
+        return not self._heard and not self._evicted
 
     def is_idle(self) -> bool:
         """Whether it waits for its client: for a request, or until an answer is read."""

@@ -8,6 +8,7 @@ import logging
 import socket
 from typing import Final
 
+import anyio
 from aiohttp import web
 
 from http_shim.application import LEAVING
@@ -19,6 +20,10 @@ log = logging.getLogger("wallet.http")
 MAX_LINE: Final = 16 * 1024
 SHUTDOWN_S: Final = 1
 FAREWELL_S: Final = 0.3
+FIRST_S: Final = 1
+LOOK_S: Final = 0.02
+# Of the loop, in which it takes what waits in the system's queue: closing would reset that.
+TURNS: Final = 2
 LINGER_S: Final = 1
 KEPT_S: Final = 75  # a connection on which nothing is asked
 BACKLOG: Final = 1_024
@@ -32,7 +37,7 @@ class _Site(web.SockSite):
 
     def __init__(self, runner: web.AppRunner, sock: socket.socket):
         super().__init__(runner, sock)
-        self._deps, self._metrics = runner.app.get(DEPS), runner.app.get(METRICS)
+        self.crowd = Crowd(runner.app.get(DEPS), runner.app.get(METRICS))
 
     async def start(self) -> None:
         """Open the port."""
@@ -43,7 +48,7 @@ class _Site(web.SockSite):
 
         def connection() -> Connection:
             return Connection(
-                crowd,
+                self.crowd,
                 server,
                 loop=loop,
                 max_line_size=MAX_LINE,
@@ -54,7 +59,6 @@ class _Site(web.SockSite):
                 **QUIET,
             )
 
-        crowd = Crowd(self._deps, self._metrics)
         self._server = await loop.create_server(connection, sock=self._sock, backlog=ACCEPTS)
         # The system's queue is longer than what is taken out of it in one go.
         self._sock.listen(BACKLOG)
@@ -106,9 +110,16 @@ async def listen_on(app: web.Application, sock: socket.socket) -> web.AppRunner:
 async def drain_connections(runner: web.AppRunner) -> None:
     """Take no new connection, and for a moment answer what comes on the kept ones with
     `Connection: close` (RFC 9112 9.6): a client that is asking meets no connection that was closed
-    between two of its requests.
+    between two of its requests. A connection that was taken a moment ago is waited for longer: its
+    request is on its way, and a balancer does not send that to another process.
     """
-    for site in list(runner.sites):
+    sites = [site for site in runner.sites if isinstance(site, _Site)]
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
+    for site in sites:
         await site.stop()
     runner.app[LEAVING].set()
     await asyncio.sleep(FAREWELL_S)
+    with anyio.move_on_after(FIRST_S):
+        while any(site.crowd.expects_first() for site in sites):
+            await asyncio.sleep(LOOK_S)

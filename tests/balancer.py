@@ -23,6 +23,7 @@ class Balancer:
     backends: list[int]
     sent: Counter[int] = field(default_factory=Counter)
     _turns: count[int] = field(default_factory=count)
+    _open: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def base(self) -> str:
@@ -30,6 +31,10 @@ class Balancer:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request a connection: its head is read, so that the answer may be a stream."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
         pipes: list[asyncio.Task[None]] = []
         try:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -53,6 +58,12 @@ class Balancer:
             writer.close()
             with suppress(ConnectionError, OSError):
                 await writer.wait_closed()
+
+    async def end(self) -> None:
+        """Let go of every connection."""
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
 
     async def _next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The next process that listens. Errors: ConnectionError where none does."""
@@ -92,3 +103,4 @@ async def balancing(backends: list[int]) -> AsyncIterator[Balancer]:
         yield balancer
     finally:
         server.close()
+        await balancer.end()

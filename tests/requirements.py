@@ -294,6 +294,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("any balancer: a call of the official clients is answered by whichever process it comes to, also while one stops and starts",
          (S + "balancer.py::test_every_call_through_the_balancer_is_answered",
           S + "balancer.py::test_a_process_that_stops_and_starts_costs_an_error_that_is_safe_to_retry_at_most",
+          S + "balancer.py::test_a_process_that_stops_and_starts_costs_the_typescript_client_no_more",
           W + "request_state.py::test_a_state_of_one_process_is_taken_by_another_with_its_keys_and_by_no_other")),
         ("a session is answered by every process; unknown, ended and another key's: 404; a stream elsewhere: 405",
          (W + "peer_sessions.py::test_a_session_is_answered_by_the_process_that_did_not_give_it",

@@ -1,5 +1,5 @@
 // Calls one tool again and again with the official TypeScript clients, and connects anew where a connection broke. Reads
-// {url, way, key, tool, clients, calls} from stdin and prints {answered, errors: {message: count}}.
+// {url, way, key, tool, clients, calls, pauseMs} from stdin and prints {answered, errors: {message: count}}.
 import { readFileSync } from "node:fs";
 import * as one from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
@@ -33,9 +33,13 @@ async function caller(calls) {
     try {
       client = await connected();
       for (; left > 0; left--) {
-        const told = await client.callTool({ name: asked.tool, arguments: {} });
+        const call = { name: asked.tool, arguments: {} };
+        const told = await (asked.way === "streamable-2026" ? client.callTool(call) : client.callTool(call, undefined, { timeout: 20_000 }));
+        const refused = told.structuredContent?.refusal;
+        if (refused?.retry_safe) throw new Error("RetrySafe: " + refused.error);
         if (told.isError) throw new Error(JSON.stringify(told.structuredContent));
         tally.answered++;
+        await new Promise((done) => setTimeout(done, asked.pauseMs));
       }
     } catch (error) {
       const cause = String(error.cause?.code ?? error.message);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import anyio
 import httpx2
 import orjson
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
@@ -21,6 +23,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from domain.agents.grants import SCOPES
 from domain.agents.sent_calls import HostedKey
 from http_shim import application
+from tests import npm
 from tests.app.site import Browser
 from tests.hosted import signing
 from tests.surfaces.apps import (
@@ -147,6 +150,33 @@ async def test_the_official_client_goes_from_a_401_to_a_tool_and_steps_up(
     )
     assert revoked.status == 200
     assert (await called(c, stored.tokens.access_token, "agents_me")).status == 401
+
+
+@pytest.mark.node
+@pytest.mark.skipif(bool(npm.missing()), reason=npm.missing() or "can run")
+@pytest.mark.parametrize("era", ["2026", "2025"])
+@pytest.mark.parametrize("document", [DOCUMENT, None])
+async def test_the_typescript_client_goes_from_a_401_to_a_tool_and_steps_up(
+    c: Connecting, era: str, document: str | None
+) -> None:
+    await anyio.to_thread.run_sync(npm.install)
+    browser, agent = await c.browser(), c.mandate.agent.user_id or ""
+    command = npm.node("../connect.mjs", c.base + PATH, era, CALLBACK, document or "", c.mandate.id)
+    env = {"PATH": os.environ["PATH"]}
+    async with await anyio.open_process(command, cwd=npm.FOLDER, env=env) as node:
+        assert node.stdin is not None
+        assert node.stdout is not None
+        said = BufferedByteReceiveStream(node.stdout)
+        with anyio.fail_after(STUCK_S):
+            while "go" in (line := orjson.loads(await said.receive_until(b"\n", 65_536))):
+                parts = urlsplit(line["go"])
+                page = await browser.get(f"{parts.path}?{parts.query}")
+                link = page.one("a").attributes["href"]
+                left = await browser.submit(link, link, decision="allow", agent=agent)
+                await node.stdin.send(left.one("a").attributes["href"].encode() + b"\n")
+    scopes = ["wallet:read", "wallet:read wallet:act"][: 2 if era == "2026" else 1]
+    assert line == {"agent": agent, "scopes": scopes, "errors": len(scopes)}
+    assert {g["client_host"] for g in await c.grants()} == {document and "claude.ai"}
 
 
 async def test_a_request_without_a_token_is_told_where_to_begin(c: Connecting) -> None:

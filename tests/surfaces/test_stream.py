@@ -22,7 +22,7 @@ from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
-from http_shim import event_stream
+from http_shim import event_stream, http_server
 from http_shim.application import HUB, build
 from http_shim.http_server import drain_connections, listen
 from server.system import SystemIds
@@ -268,6 +268,29 @@ async def test_a_revoked_key_ends_its_stream(store: Store, monkeypatch: pytest.M
         now = door.deps.clock.now()
         await store.write(lambda uow: uow.identities.revoke_key("u_agent", "k_test", now))
         assert (await event(answer))["event"] == "closed"
+
+
+async def test_a_connection_that_was_taken_before_the_end_is_answered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A balancer has chosen this process, and its request is on its way."""
+    monkeypatch.setattr(http_server, "FAREWELL_S", 0.01)
+    monkeypatch.setattr(http_server, "FIRST_S", STUCK_S)
+    async with served(store) as door:
+        host, port = door.runner.addresses[0][:2]
+        sites: Any = list(door.runner.sites)
+
+        async def end() -> None:
+            await drain_connections(door.runner)
+            await door.runner.cleanup()
+
+        async with await anyio.connect_tcp(host, port) as late, anyio.create_task_group() as group:
+            await until(lambda: any(site.crowd.expects_first() for site in sites))
+            group.start_soon(end)
+            await anyio.sleep(0.2)
+            await late.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            with anyio.fail_after(STUCK_S):
+                assert (await late.receive()).startswith(b"HTTP/1.1 200 ")
 
 
 async def test_open_streams_end_with_the_service_within_two_seconds(store: Store) -> None:
