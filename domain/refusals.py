@@ -114,11 +114,13 @@ class _Known(Formatter):
 
     def format_field(self, value: object, format_spec: str) -> str:
         """A `time` and an amount (`usdc`), in their wire form or not, have one form in every
-        sentence.
+        sentence; a time may be unknown.
         """
         if format_spec == "usdc":
             return format_usdc(str(value))
-        if format_spec == "time" and value is not None:
+        if format_spec == "time":
+            if value is None:
+                return "a time that is not known yet"
             at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
             return format_minute(at)
         return str(super().format_field(value, format_spec))

@@ -417,7 +417,7 @@ async def test_the_owner_ends_a_grant_by_route_and_by_page_and_nobody_else_does(
     left = await browser.submit(page, f"{page}/apps/{grant['grant_id']}/disconnect")
     assert left.status == 303
     assert (await called(c, tokens["access_token"], "agents_me")).status == 401
-    assert "you ended it" in (await browser.get(page)).said
+    assert "you disconnected the app" in (await browser.get(page)).said
 
 
 async def test_the_last_key_of_an_agent_takes_its_apps_along(c: Connecting) -> None:

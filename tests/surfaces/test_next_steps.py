@@ -58,9 +58,12 @@ PAIRS = [(code, role) for code in sorted(REFUSALS) for role in get_args(Role)]
 
 
 def an_example(kind: RefusalKind) -> Refused:
-    """A refusal of this kind with some word in each place of its sentence."""
-    places = [name for _, name, _, _ in Formatter().parse(kind.sentence) if name]
-    return Refused(refusal(kind.code, **dict.fromkeys(places, "x")))
+    """A refusal of this kind with a value in each place of its sentence."""
+    values = {"usdc": "1.000000", "time": START}
+    places = [(name, spec) for _, name, spec, _ in Formatter().parse(kind.sentence) if name]
+    return Refused(
+        refusal(kind.code, **{name: values.get(spec or "", "x") for name, spec in places})
+    )
 
 
 @pytest.mark.parametrize("code", sorted(REFUSALS))

@@ -138,7 +138,9 @@ async def requested_calls(
     if portion is None or request.market is None:
         for name in ("target", "data"):
             if getattr(request, name) is None:
-                raise invalid(name, "target and data, or market with share_bps or amount_usdc")
+                raise invalid(
+                    name, "exactly one of: target and data; market and share_bps or amount_usdc"
+                )
         return (
             ContractCall(target=deps.chains.address(request.target or ""), data=request.data or ""),
         )

@@ -40,17 +40,34 @@ OWNER_LINKS: Final = 5
 ADDRESS_LINKS: Final = 3
 UNFUNDED_LINKS: Final = 200
 
-LinkCode = Annotated[str, Field(max_length=64, description="the last part of the link")]
+LinkCode = Annotated[
+    str,
+    Field(
+        max_length=64, description="the last part of the link", examples=["kX3vQm0c1u8wB7yZ5tN2pA"]
+    ),
+]
 
 
 class BrowserIn(RequestModel):
     """A push subscription, as a browser gives it."""
 
     endpoint: str = Field(
-        max_length=500, description="https, port 443 or 8443, on the public internet"
+        max_length=500,
+        description="https, port 443 or 8443, on the public internet",
+        examples=["https://push.example.net/push/JzLQ3raZJfFBR0aqvOMsLrt54w4rJUsV"],
     )
-    p256dh: str = Field(max_length=100, description="the browser's public key, base64url")
-    auth: str = Field(max_length=40, description="the browser's 16 bytes, base64url")
+    p256dh: str = Field(
+        max_length=100,
+        description="the browser's public key, base64url",
+        examples=[
+            "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+        ],
+    )  # RFC 8291, appendix A
+    auth: str = Field(
+        max_length=40,
+        description="the browser's 16 bytes, base64url",
+        examples=["BTBZMqHH6r4Tts7J_aSIgg"],
+    )
 
 
 class SubscriptionIn(RequestModel):
@@ -74,7 +91,11 @@ class EmailLinkIn(RequestModel):
 class EmailStopIn(EmailLinkIn):
     """The parts of the link that stands in every e-mail."""
 
-    receiver_id: str = Field(max_length=64, description="the part of the link before its code")
+    receiver_id: str = Field(
+        max_length=64,
+        description="the part of the link before its code",
+        examples=["wh_abcdefgh23"],
+    )
 
 
 class Subscribed(ResponseModel):

@@ -32,7 +32,10 @@ from tools.model.operation import (
     ResponseModel,
 )
 
-Kinds = Annotated[list[NoticeKind], Field(max_length=len(NOTICE_KINDS))]
+Kinds = Annotated[
+    list[NoticeKind],
+    Field(max_length=len(NOTICE_KINDS), examples=[["approval.asked", "mandate.stopped"]]),
+]
 Clock = Annotated[
     str,
     Field(

@@ -56,7 +56,10 @@ class DiscardIn(RequestModel):
     """Drafts to throw away."""
 
     public_ids: list[PublicId] = Field(
-        min_length=1, max_length=50, description="drafts of yours; all of them or none"
+        min_length=1,
+        max_length=50,
+        description="drafts of yours; all of them or none",
+        examples=[["m_abcdefgh23"]],
     )
 
 
