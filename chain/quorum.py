@@ -203,5 +203,6 @@ def as_refusal(nodes: NodePool, error: Exception) -> Refused:
 
 def node_problem_of(refused: Refused) -> str:
     """The reason of a refusal without the node's own text, which may hold an address with a key."""
-    reason = refused.refusal.reason.partition("answer: ")[2] or refused.refusal.reason
-    return reason.rstrip(".").partition(": ")[0]
+    parts = refused.refusal.reason.rstrip(".").split(": ")
+    # The sentence of `chain_unavailable` names the chain first, and then what is wrong.
+    return parts[1] if refused.code == "chain_unavailable" and len(parts) > 1 else parts[0]

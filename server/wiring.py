@@ -17,7 +17,6 @@ from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ports import AgentSigner, Clock, Ids
 from server.lazy.lazy_parts import LazyHouseKeeper, LazyVenues
-from server.mail import MailClient
 from server.mail_server import mail_server
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
@@ -30,6 +29,7 @@ from tools.model.webhook_signing import WebhookSigning
 
 if TYPE_CHECKING:
     from http_shim.metrics import Metrics
+    from server.mail import MailClient
     from server.signer.client import SignerClient
     from venue.venues import Networks
 
@@ -157,5 +157,7 @@ def mail_client(settings: Settings, base_url: str) -> MailClient | None:
     """The client of the operator's mail server; None where one of its settings is not set."""
     if settings.smtp_url is None or settings.mail_from is None or not settings.sends_email():
         return None
+    from server.mail import MailClient
+
     host = urlsplit(base_url).hostname or "localhost"
     return MailClient(mail_server(settings.smtp_url.get_secret_value()), settings.mail_from, host)

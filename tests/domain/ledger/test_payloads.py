@@ -40,6 +40,7 @@ PLACES = st.builds(p.CallTarget, market=TEXT, address=TEXT, selector=TEXT, label
 
 
 DATES = st.integers(1_600_000_000, 1_900_000_000).map(lambda n: datetime.fromtimestamp(n, UTC))
+NOTICED = (typing.Literal["webhook", "push", "email"], typing.Literal["delivered", "failed"])
 BY_HINT: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (Usdc, MONEY),
     (Usdc | None, st.none() | MONEY),
@@ -59,6 +60,7 @@ BY_HINT: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (typing.Literal["in", "out"] | None, st.sampled_from([None, "in", "out"])),
     (typing.Literal["paused", "resumed"], st.sampled_from(["paused", "resumed"])),
     (p.Outcome, st.sampled_from(p.OUTCOMES)),
+    *((words, st.sampled_from(typing.get_args(words))) for words in NOTICED),
 ]
 
 
