@@ -150,7 +150,9 @@ class Progress:
     committed: Usdc
     positions_est: Usdc | None
     positions: tuple[OpenPosition, ...]
-    pending_claims: PendingClaims
+    pending_claims: PendingClaims = field(
+        metadata=described("not in worth_est, cash and positions until the chain reader books them")
+    )
     fees: Usdc
     agent_fee_reserved: Usdc | None
     leave_now_est: Usdc | None

@@ -8,7 +8,7 @@ from domain.next_steps import AGENT, OWNER, OWNER_OR_AGENT, WAIT, NextStep
 from domain.refusal_kinds.kind import READ_MANDATE, kind
 
 _SMALLER = NextStep(
-    "Ask again with an amount within limits.remaining",
+    "Ask again with an amount within remaining",
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
     AGENT,
@@ -29,10 +29,16 @@ _APPROVALS = NextStep(
     "GET /wallet/mandates/{public_id}/approvals",
     OWNER_OR_AGENT,
 )
-_MARKETS = NextStep("Read the allowed targets and markets", "markets_list", "GET /wallet/markets")
+_TARGETS = NextStep(
+    "Read mandate.allowed_targets with parts=mandate",
+    "mandate_get",
+    "GET /wallet/mandates/{public_id}",
+    OWNER_OR_AGENT,
+)
+_MARKETS = NextStep("Read the markets", "markets_list", "GET /wallet/markets")
 
 KINDS: Final = (
-    kind("target_not_allowed", 409, "owner", _MARKETS, READ_MANDATE).says(
+    kind("target_not_allowed", 409, "owner", _TARGETS, _MARKETS).says(
         "{target} with selector {selector} {why}."
     ),
     kind("over_per_tx_cap", 409, "agent", _SMALLER, _READ_LIMITS).says(

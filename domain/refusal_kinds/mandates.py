@@ -45,7 +45,7 @@ KINDS: Final = (
         "owner",
         NextStep("Resume the mandate", None, "GET /wallet/mandates/{public_id}/resume-call", OWNER),
         READ_MANDATE,
-    ).says("The owner has paused the mandate."),
+    ).says("The owner has paused the mandate; the owner's resume lifts it."),
     kind("mandate_stopped", 409, "nobody", READ_MANDATE).says(
         "The mandate is stopped; a stop is final."
     ),

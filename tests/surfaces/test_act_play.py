@@ -90,11 +90,14 @@ async def whole_task(play: Play) -> None:
     offers = await play.call("agent_offers")
     assert offers["items"][0]["mandate"]["public_id"] == m.id
     await play.call("mandate_accept", public_id=m.id)
+    read = await play.call("mandate_get", public_id=m.id, parts="mandate")
+    assert read["mandate"]["allowed_targets"]
     first = await play.enter("in-1", "40")
     assert first["outcome"] == "landed"
     again = await play.enter("in-1", "40")  # a lost answer, asked by the same key
     assert again["tx_hash"] == first["tx_hash"]
-    assert (await play.enter("in-2", "61"))["error"] == "over_per_tx_cap"
+    over = await play.enter("in-2", "61")
+    assert (over["error"], over["next"][0]["tool"]) == ("over_per_tx_cap", "mandate_act")
     held = await play.enter("in-3", "55")
     assert held["outcome"] == "held"
     item = {"approval_id": held["approval"]["approval_id"], "decision": "approve"}

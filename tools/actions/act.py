@@ -11,7 +11,7 @@ from domain.agents.key_rules import GAS_MOST, AgentCall
 from domain.chain_facts import SignedTransaction
 from domain.mandates.mandate import Mandate
 from domain.next_steps import AGENT, NextStep
-from domain.refusals import Refused, SigningRefused, invalid, refusal
+from domain.refusals import Refusal, Refused, SigningRefused, invalid, refusal
 from tools.actions.act_models import ActIn, ActOut, ActPreparedOut, ActSendIn, TransactionTold
 from tools.actions.acting import Acting, Unsigned
 from tools.actions.execute_call import EXECUTE_REFUSALS
@@ -20,6 +20,13 @@ from tools.context.access import load_mandate
 from tools.model.operation import HEAVY, Caller, Deps, HandlerResult, Operation
 
 WAIT_MS: Final = 20_000
+SMALLER: Final = NextStep(
+    "Act again with an amount within remaining, under a new idempotency_key",
+    "mandate_act",
+    "POST /wallet/mandates/{public_id}/act",
+    AGENT,
+    needs_rest=True,
+)
 
 
 # -- whose key signs
@@ -27,7 +34,17 @@ WAIT_MS: Final = 20_000
 
 async def _act(deps: Deps, caller: Caller, request: ActIn, sign: Sign) -> HandlerResult[ActOut]:
     acting = Acting(deps=deps, caller=caller, request=request, sign=sign, until_ms=in_ms(WAIT_MS))
-    return await acting.answer()
+    try:
+        return await acting.answer()
+    except Refused as refused:
+        raise Refused(_named_here(refused.refusal)) from refused
+
+
+def _named_here(refused: Refusal) -> Refusal:
+    """The refusal, with this tool in the step to ask for less."""
+    less = (step.needs_rest and step.tool == EXECUTE.tool for step in refused.kind.next)
+    steps = tuple(SMALLER if n else step for n, step in zip(less, refused.kind.next, strict=True))
+    return replace(refused, kind=replace(refused.kind, next=steps))
 
 
 async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOut]:
@@ -140,10 +157,11 @@ OPERATIONS: Final = (
         name="mandate_act",
         title="Act in one call",
         summary="Enter or exit a market by its name, or make a call, through the vault: checked, "
-        "signed by the agent's held key, sent, waited for and reported, in one call. Above the "
-        "owner's approval amount it answers held with approval_url; the same call again acts once "
-        "it is approved. After a lost answer repeat it with the SAME idempotency_key: it is never "
-        "sent twice.",
+        "signed by the agent's held key, sent, waited for and reported (a revert too), in "
+        "one call. Above the owner's approval amount it answers held with approval_url; "
+        "the same call again, with the same key, acts once it is approved. After a lost "
+        "answer repeat it with the SAME idempotency_key (never sent twice), or ask "
+        "mandate_reconcile by it.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/act"),
         request_model=ActIn,

@@ -40,8 +40,9 @@ class ActIn(OneMandate):
     """One act of the agent."""
 
     action: ActionIn = Field(
-        description='{kind: "enter" | "exit", market, amount_usdc}, or {kind: "call", target, '
-        'data, approve_amount}, or {kind: "forfeit"}: the vault\'s stop(), final',
+        description='{kind: "enter", market, amount_usdc}, {kind: "exit", market, amount_usdc or '
+        'share_bps}, {kind: "call", target, data, approve_amount}, or {kind: "forfeit"}: the '
+        "vault's stop(), final",
         examples=[{"kind": "enter", "market": "base-usdc-lending", "amount_usdc": "25"}],
     )
     why: Lines | None = Field(
@@ -49,7 +50,7 @@ class ActIn(OneMandate):
     )
     idempotency_key: str = Field(
         pattern=r"^[A-Za-z0-9._:-]{1,128}$",
-        description="names this act: repeat it with the SAME key, and it is done once",
+        description="names this act: a repeat with the SAME key, held or lost, is never sent twice",
         examples=["enter-1"],
     )
 
@@ -58,7 +59,8 @@ class ActOut(ResponseModel):
     """The outcome of an act."""
 
     outcome: Literal["landed", "reverted", "pending", "held", "unknown"] = Field(
-        description="held: the owner is asked at approval_url; repeat the call once it is decided"
+        description="held: the owner is asked at approval_url; once it is decided repeat with the "
+        "same key"
     )
     tx_hash: str | None = None
     event: LedgerRow | None = Field(default=None, description="the report of it, made here")

@@ -37,7 +37,9 @@ class ReconcileIn(OneMandate):
 
     tx_hash: TxHash | None = None
     idempotency_key: str | None = Field(
-        default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$", description="the key of a report"
+        default=None,
+        pattern=r"^[A-Za-z0-9._:-]{1,128}$",
+        description="the key of an act or a report",
     )
     action_hash: str | None = Field(
         default=None,
@@ -372,7 +374,8 @@ OPERATIONS: Final = (
         name="mandate_reconcile",
         title="Ask what happened",
         summary="After a lost answer: was the transaction, key or action landed, reverted, "
-        "pending, not seen, or can it not be told? Ask this instead of sending again.",
+        "pending, not seen, or can it not be told? An act can also be repeated with its SAME "
+        "key. For calldata you sent yourself ask this before you send again.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/reconcile"),
         request_model=ReconcileIn,

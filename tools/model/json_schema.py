@@ -130,10 +130,8 @@ def tool_output(op: Operation) -> Schema:
     """The answer, or `refusal`: clients validate it on errors too. Its fields stand in the OpenAPI
     document, so that a list of tools stays short.
     """
-    about = f"openapi.json {op.response_model.__name__}"
     others = " ".join(untrusted_fields(op))
-    if others:
-        about += f"; others' words: {others}"
+    about = f"others' words: {others}" if others else "the answer"
     return {"type": "object", "description": about}
 
 

@@ -85,8 +85,9 @@ class MandateIn(OneMandate):
     parts: str | None = Field(
         default=None,
         max_length=200,
-        description="comma list of the answer's keys; default: all (over MCP all but events "
-        "and steps)",
+        description="comma list of mandate (with allowed_targets), progress, limits, fees, lock, "
+        "clauses, exposure, chain_state, as_of, terms_status, card_header, card_footer, events, "
+        "steps. Worth and fee: progress,fees. Left out: all that fit, long",
     )
 
     def requested_parts(self) -> frozenset[str]:
@@ -126,8 +127,9 @@ FOR_A_MODEL: Final = (
 class MandateRead(ResponseModel):
     """Everything that is known of one mandate (contract 3); events and steps are the newest 50.
 
-    A part that was not asked for is left out; over MCP `left_out` names what did not fit into 8 KB,
-    and can be asked for by `parts`. There `cut` names texts of which only the beginning is told.
+    A part that was not asked for is left out; over MCP without `parts`, events and steps are not
+    told, and `left_out` names what did not fit into 8 KB; each can be asked for by `parts`.
+    There `cut` names texts of which only the beginning is told.
     """
 
     mandate: MandateAttributes = NOT_ASKED
@@ -332,8 +334,8 @@ OPERATIONS: Final = (
     _read_operation(
         name="mandate_get",
         title="Read a mandate",
-        summary="One mandate: progress, limits with what remains, fees; over MCP clauses, events, "
-        "steps by parts.",
+        summary="One mandate, by parts: worth and fee are parts=progress,fees; what may be "
+        "called is parts=mandate. Without parts it is long.",
         route=("GET", "/wallet/mandates/{public_id}"),
         request_model=MandateIn,
         response_model=MandateRead,
