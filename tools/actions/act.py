@@ -159,9 +159,8 @@ OPERATIONS: Final = (
         summary="Enter or exit a market by its name, or make a call, through the vault: checked, "
         "signed by the agent's held key, sent, waited for and reported (a revert too), in "
         "one call. Above the owner's approval amount it answers held with approval_url; "
-        "the same call again, with the same key, acts once it is approved. After a lost "
-        "answer repeat it with the SAME idempotency_key (never sent twice), or ask "
-        "mandate_reconcile by it.",
+        "the same call with the same key acts once it is approved. After a lost answer "
+        "repeat it with the SAME key (never sent twice), or ask mandate_reconcile by it.",
         auth="agent",
         route=("POST", "/wallet/mandates/{public_id}/act"),
         request_model=ActIn,

@@ -87,7 +87,7 @@ class MandateIn(OneMandate):
         max_length=200,
         description="comma list of mandate (with allowed_targets), progress, limits, fees, lock, "
         "clauses, exposure, chain_state, as_of, terms_status, card_header, card_footer, events, "
-        "steps. Worth and fee: progress,fees. Left out: all that fit, long",
+        "steps. Default: all that fit",
     )
 
     def requested_parts(self) -> frozenset[str]:
