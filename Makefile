@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint lock clean bench-peers release deploy-check
+.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint texts lock clean bench-peers release deploy-check
 
 setup: $(STAMP)
 
@@ -183,6 +183,10 @@ release: setup
 # the service behind nginx and caddy, units, manifests. What a machine lacks is named.
 deploy-check: setup
 	$(BIN)/pytest -q -n 2 -rs tests/deploy
+
+# The catalogues of the screens' texts with the texts of today; what is new in them waits for its translation.
+texts: setup
+	$(BIN)/python -m devtools.texts
 
 # Needs uv; run after a change of the dependencies in pyproject.toml.
 lock:

@@ -1,6 +1,6 @@
 """Sentences that a person reads, in the person's language: English, or that of a catalogue.
 
-A catalogue is one file, `app/languages/<code>.po`; `python -m devtools.texts` brings it up to date.
+A catalogue is one file, `app/languages/<code>.po`; `make texts` brings it up to date.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ENGLISH: Final = "en"
-LANGUAGES: Final[Mapping[str, str]] = {ENGLISH: "English"}
+LANGUAGES: Final[Mapping[str, str]] = {ENGLISH: "English", "de": "Deutsch"}
 """Each language by its code, with its own name for itself."""
 _language: Final[ContextVar[str]] = ContextVar("language", default=ENGLISH)
 

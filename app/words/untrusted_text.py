@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
 from markupsafe import Markup
 
 from app.replies import Json, Record
+from app.words.text import keeps_by_language
 from domain.text import NAME_MAX, escape_unfit
 
 LONGEST: Final = 2_000
@@ -41,10 +41,10 @@ def _unpiled(line: str) -> str:
     )
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def plain(text: str | None, limit: int = LONGEST) -> str:
     """The text without markup: for titles and attributes."""
-    clean = "\n".join(_unpiled(escape_unfit(line)) for line in (text or "").split("\n"))
+    clean = "\n".join(_unpiled(escape_unfit(line)) for line in str(text or "").split("\n"))
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 
 
@@ -70,7 +70,7 @@ def agent_label(agent: Json | None, default: str = "") -> Markup | str:
     return _NAMED % (quote_untrusted(name or "", NAME_MAX), agent["agent_id"])
 
 
-@lru_cache(KEPT)
+@keeps_by_language(KEPT)
 def quote_untrusted(text: str | None, limit: int = LONGEST) -> Markup:
     """A user's text, set apart from the sentence that it stands in."""
     return _TOLD % plain(text, limit)

@@ -1,0 +1,143 @@
+"""The screens in another language: every text has one place, and a page is in one language."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import polib
+import pytest
+
+from app.language import language_of
+from app.words.text import ENGLISH, LANGUAGES, catalogue, use_language
+from app.words.text import _ as sentence
+from devtools.texts import LANGUAGES as FOLDER
+from devtools.texts import sources, updated
+from tests.app.site import OWN, Site
+from tests.app.test_pages import fine
+from tests.world import drafted, working
+
+OTHERS = sorted(set(LANGUAGES) - {ENGLISH})
+_FIELD = re.compile(r"%\(\w+\)s|\{\w*\}")
+
+
+class _Tags(HTMLParser):
+    def __init__(self, text: str):
+        super().__init__()
+        self.names = Counter[str]()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names[f"{tag} {sorted(attrs)}"] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self.names[f"/{tag}"] += 1
+
+
+def entries(language: str) -> polib.POFile:
+    return polib.pofile((FOLDER / f"{language}.po").read_text("utf-8"))
+
+
+def test_every_language_has_its_file_and_every_file_its_language() -> None:
+    assert {path.stem for path in FOLDER.glob("*.po")} == set(OTHERS)
+    assert OTHERS, "one translation at least proves the way"
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_catalogue_holds_the_texts_of_the_screens(language: str) -> None:
+    """Where this fails: `make texts`, and translate what is new."""
+    path = FOLDER / f"{language}.po"
+    assert path.read_text("utf-8") == f"{updated(path)}\n"
+    assert [e.msgid for e in entries(language) if not e.translated()] == []
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_translation_has_the_values_and_the_marks_of_its_text(language: str) -> None:
+    for entry in entries(language):
+        forms = entry.msgstr_plural.values() if entry.msgid_plural else [entry.msgstr]
+        english = {frozenset(_FIELD.findall(t)) for t in (entry.msgid, entry.msgid_plural) if t}
+        for form in forms:
+            assert frozenset(_FIELD.findall(form)) in english, entry.msgid
+            assert _Tags(form).names == _Tags(entry.msgid).names, entry.msgid
+            assert form.strip() == form or entry.msgid.strip() != entry.msgid, entry.msgid
+            assert len(form) <= 2 * len(entry.msgid) + 30, entry.msgid
+
+
+def test_a_sentence_is_its_english_until_it_is_written() -> None:
+    text = sentence("Sign out")
+    use_language("de")
+    try:
+        assert text == "Sign out"
+        assert {text: 1} == {"Sign out": 1}
+        assert str(text) == f"{text}" == "%s" % text == catalogue("de").gettext("Sign out")  # noqa: UP031  # the third way to write it
+        assert str(text) != "Sign out"
+    finally:
+        use_language(ENGLISH)
+    assert str(text) == "Sign out"
+
+
+@pytest.mark.parametrize(
+    ("header", "cookie", "language"),
+    [
+        ("", "", "en"),
+        ("de-DE,de;q=0.9,en;q=0.8", "", "de"),
+        ("en-GB,en;q=0.9,de;q=0.8", "", "en"),
+        ("fr;q=1, de;q=0.2, en;q=0.1", "", "de"),
+        ("de;q=0, en;q=0.1", "", "en"),
+        ("de;q=nan, de;q=x, de;q=7", "", "en"),
+        ("fr, " * 100 + "de", "", "en"),
+        ("de", "en", "en"),
+        ("en", "de", "de"),
+        ("de", "../../etc", "de"),
+    ],
+)
+def test_a_page_is_in_what_its_reader_chose_or_the_browser_asks_for(
+    header: str, cookie: str, language: str
+) -> None:
+    from aiohttp.test_utils import make_mocked_request
+
+    headers = {"Accept-Language": header} | ({"Cookie": f"language={cookie}"} if cookie else {})
+    assert language_of(make_mocked_request("GET", "/app", headers=headers)) == language
+
+
+@pytest.mark.anyio
+async def test_pages_are_whole_in_the_language_that_is_chosen(site: Site) -> None:
+    m, browser, _ = await site.of(working(site.world))
+    draft, drafter, _ = await site.of(drafted(site.world))
+    drafter.cookies["language"] = "de"
+    page = await browser.get("/app/mandates")
+    assert page.one("html").attributes["lang"] == "en"
+    form = {"language": "de", "csrf": page.token()}
+    moved = await browser.post("/app/language", form, Referer=f"{site.base}/app/hall?sort=net_30d")
+    assert (moved.status, moved.headers["Location"]) == (303, "/app/hall?sort=net_30d")
+    texts = [s.text for s in sources() if len(s.text.split()) > 3 and not _FIELD.search(s.text)]
+    german = catalogue("de")
+    paths = [
+        "", "/mandates", "/start", "/hall", "/markets", "/deposit", "/agents", "/notices",
+        "/statement", f"/mandates/{m.id}", f"/mandates/{m.id}/pause", f"/mandates/{m.id}/record",
+        f"/agents/{m.agent.user_id}", f"/mandates/{draft.id}/review",
+    ]  # fmt: skip
+    for path in paths:
+        page = await (drafter if draft.id in path else browser).get(f"/app{path}")
+        fine(page)
+        assert page.one("html").attributes["lang"] == "de", path
+        # A clause is its sentence of record, which the browser compares before a signature.
+        clauses = "".join(e.text for e in page.elements if "data-clause" in e.attributes)
+        left = [t for t in texts if t in page.said and t not in clauses and german.gettext(t) != t]
+        assert left == [], path
+    hall = await browser.get("/app/hall")
+    browser.cookies["language"] = "en"
+    assert (await browser.get("/app/hall", If_None_Match=hall.headers["ETag"])).status == 200
+
+
+@pytest.mark.anyio
+async def test_a_language_that_is_none_is_refused(site: Site) -> None:
+    browser = site.browser()
+    wrong = await browser.raw("POST", "/app/language", OWN, {"language": "xx"})
+    assert wrong.status == 400
+    assert "language" not in browser.cookies
+    away = await browser.post(
+        "/app/language", {"language": "de"}, Referer="https://evil.example//x"
+    )
+    assert (away.status, away.headers["Location"]) == (303, "/app")
