@@ -5,7 +5,6 @@ Nothing is stored before "Keep as draft": what is typed travels with the form.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -17,9 +16,9 @@ from app.components.draft_form import ASK_ABOVE, ASK_NEVER, LABELS, NO_MARKET, P
 from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
 from app.pages.way_out import left_by_agent
 from app.replies import Json, Record
+from app.words.policy import read_percent
 from domain.refusals import Refused, invalid
 
-PERCENTAGE: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,2}))?\s*%?")
 CAPS: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
 NEEDED: Final = (*CAPS, "stop_floor", "horizon_days", "share", "on_floor")
 DEFAULT_READS: Final[Mapping[str, object]] = {"kind": PAID_READS, "hosts": []}
@@ -162,9 +161,8 @@ def _answered(form: MultiDict[str]) -> MultiDict[str]:
 
 def _bps(form: MultiDict[str], name: str) -> int:
     """A percentage of the form in ten-thousandths. Errors: `invalid_request`."""
-    written = PERCENTAGE.fullmatch(form[name].strip())
-    bps = int(written[1]) * 100 + int((written[2] or "").ljust(2, "0")) if written else -1
-    if not 0 <= bps <= 10_000:
+    bps = read_percent(form[name].strip())
+    if bps is None or bps > 10_000:
         raise invalid(name, "a percentage from 0 to 100 with at most two decimals")
     return bps
 
