@@ -43,7 +43,7 @@ async def world(sqlite_url: str, evm: Evm, monkeypatch: pytest.MonkeyPatch) -> A
 
 @asynccontextmanager
 async def read_through(
-    world: World, nodes: list[Node], **facts: Any
+    world: World, nodes: list[Node], *, answer_s: float = 10, **facts: Any
 ) -> AsyncIterator[KeeperScheduler]:
     """A service that reads the chain through these nodes, and answers by them too."""
     async with AsyncExitStack() as stack:
@@ -52,7 +52,10 @@ async def read_through(
         chains = EvmChains([told])
         stack.push_async_callback(chains.close)
         for rpc in chains.get(CHAIN_ID).node().clients:
-            rpc._timeout_s = 1
+            rpc._timeout_s, rpc._transport._timeout_s = 1, answer_s
+            # A round is half a minute of this world: a node's pause is over by the next one.
+            for breaker in (rpc._breaker, rpc._deadline_breaker):
+                breaker._clock = lambda: world.clock.now().timestamp()
         settings = Settings(chains={CHAIN_ID: {"rpc_url": urls[0]}})  # type: ignore[dict-item]
         before, world.deps = world.deps, replace(world.deps, chains=chains)
         try:

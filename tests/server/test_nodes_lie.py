@@ -164,7 +164,7 @@ async def test_no_node_by_itself_holds_the_stop_line_off(world: World, place: in
 async def test_two_nodes_that_rest_in_turns_stop_no_reading(world: World) -> None:
     m = await working(world)
     tired = [Tired(world), Tired(world)]
-    async with read_through(world, [*tired, Node(world)], confirmations=1) as ticks:
+    async with read_through(world, [*tired, Node(world)], answer_s=1, confirmations=1) as ticks:
         for _ in range(2):
             await a_round(world, ticks)
         await spend(world, m, "40")
