@@ -42,6 +42,7 @@ _FILTERS: Final = {
     "percent_of_tenths": money.percent_of_tenths,
     "day": times.day,
     "date_text": times.date_text,
+    "minute_text": times.minute_text,
     "moment": times.moment,
     "clock": times.clock,
     "addr": addresses.full_address,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from datetime import date, timedelta
 from typing import Final
 
 from aiohttp import web
@@ -15,6 +14,8 @@ from app.replies import Json, Record
 from app.words import csv_text, money
 from app.words.steps import TITLES
 from app.words.text import _
+from domain.reads.iso_weeks import week
+from domain.times import day_of
 
 SHOWN: Final = 50
 A_TURN: Final = 200
@@ -85,15 +86,12 @@ def _lines(visit: PageRequest, page: Json, *, last: bool) -> Iterator[str]:
 
 
 def _period(visit: PageRequest) -> dict[str, str | None]:
-    """The period that was asked for: of days, or a week by its name."""
-    week = visit.query("week")
-    if week is None:
+    """The period that was asked for: of days, or a week by its name. Errors: `invalid_request`."""
+    name = visit.query("week")
+    if name is None:
         return {"since": visit.query("since"), "until": visit.query("until")}
-    try:
-        monday = date.fromisocalendar(int(week[:4]), int(week[6:]), 1)
-    except ValueError:  # then the operation says what is wrong with it
-        return {"since": week[:10], "until": None}
-    return {"since": monday.isoformat(), "until": (monday + timedelta(days=7)).isoformat()}
+    named = week(name)
+    return {"since": day_of(named.start), "until": day_of(named.end)}
 
 
 async def _pages(visit: PageRequest, public_id: str, limit: int) -> AsyncIterator[Record]:

@@ -29,6 +29,11 @@ def date_text(iso_day: str) -> str:
     return format_day(date.fromisoformat(iso_day))
 
 
+def minute_text(iso: str) -> str:
+    """A minute in UTC, also on the reader's page: 19 Nov 2026, 14:03 UTC."""
+    return format_minute(datetime.fromisoformat(iso))
+
+
 def _element(iso: str, kind: str, text: str) -> Markup:
     return _TIME % (iso, kind, format_minute(datetime.fromisoformat(iso)), text)
 

@@ -10,6 +10,8 @@ from typing import Final
 from domain.refusals import invalid
 
 WEEK: Final = timedelta(days=7)
+# The first year and the last have weeks whose neighbours no calendar holds.
+FIRST_YEAR: Final = 1
 LAST_YEAR: Final = 9999
 _FORM: Final = re.compile(r"([0-9]{4})-W([0-9]{2})")
 
@@ -31,10 +33,9 @@ def week(name: str) -> Week:
     """Read YYYY-Www. Errors: `invalid_request`."""
     match = _FORM.fullmatch(name)
     try:
-        # The year 9999 has a week whose end no calendar holds.
         first = (
             date.fromisocalendar(int(match[1]), int(match[2]), 1)
-            if match and int(match[1]) < LAST_YEAR
+            if match and FIRST_YEAR < int(match[1]) < LAST_YEAR
             else None
         )
     except ValueError:

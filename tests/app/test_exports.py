@@ -35,13 +35,21 @@ def read(body: str) -> list[dict[str, str]]:
         ("+49 30", '"\'+49 30"'),
         ("-2+3", '"\'-2+3"'),
         ("@SUM(A1)", '"\'@SUM(A1)"'),
-        (" =1", '"\' =1"'),
+        (" =1", '" \'=1"'),
         ("＝1", '"\'＝1"'),
         ("a,b", '"a,b"'),
         ('say "x"', '"say ""x"""'),
         ("two\nlines", '"two\nlines"'),
         ("1e5", '"1e5"'),
         ("12:30", '"12:30"'),
+        # A program of another country parts at semicolons or tabs, and takes no quote inside a cell.
+        ("look;=1+1", '"look;\'=1+1"'),
+        ("look; =1+1", '"look; \'=1+1"'),
+        ("a,@b", '"a,\'@b"'),
+        ("a\n=1", '"a\n\'=1"'),
+        ('a"=1', '"a""\'=1"'),
+        ("a|+b", '"a|\'+b"'),
+        ("plus;minus-;a=b", '"plus;minus-;a=b"'),
     ],
 )
 def test_a_cell_is_a_figure_or_a_text_and_never_a_formula(value: object, written: str) -> None:
@@ -54,6 +62,20 @@ def test_no_sign_that_begins_a_formula_begins_a_cell() -> None:
             cell = csv_text.cell(text)
             (told,) = next(csv.reader([cell])) if "\n" not in text else (cell.strip('"'),)
             assert told[0] not in "=+-@\t\r" or csv_text._FIGURE.fullmatch(cell), (text, cell)
+
+
+async def test_a_program_that_parts_at_semicolons_takes_no_text_for_a_formula(site: Site) -> None:
+    m, browser, base = await site.of(working(site.world))
+    await bought(m, "40", "done;=cmd|' /C calc'!A0;-1\n@SUM(A1)")
+    body = (await browser.get(f"{base}/statement.csv")).words[1:]
+    for separator in ",;\t|":
+        cells = [c for line in body.splitlines() for c in line.split(separator)]
+        odd = [c for c in cells if c.strip(' "')[:1] in tuple("=+-@") and not is_figure(c)]
+        assert odd == [], separator
+
+
+def is_figure(cell: str) -> bool:
+    return csv_text._FIGURE.fullmatch(cell) is not None
 
 
 async def test_the_file_of_a_week_sums_up_to_its_statement(site: Site) -> None:
@@ -106,6 +128,8 @@ async def test_the_file_and_the_page_are_the_owners_alone(site: Site) -> None:
         assert (await site.browser().get(path)).status == 303
     page = await browser.get(f"{base}/rows?{WEEK}")
     assert page.status == 200
+    # The days of books are those of UTC, wherever their reader is.
+    assert "from 16 Nov 2026, until 23 Nov 2026" in page.said
     assert "Entries for your books" in page.said
     assert f"{base}/statement.csv?since=2026-11-16&until=2026-11-23" in page.links()
     assert f"{base}/rows?{WEEK}" in (await browser.get(f"{base}/statement?{WEEK}")).links()
