@@ -364,6 +364,26 @@ async def test_a_refresh_token_is_rotated_and_one_that_comes_twice_ends_the_gran
     assert [g["ended_by"] for g in await c.grants()] == ["reused"]
 
 
+async def test_offline_access_is_no_scope_and_in_the_way_of_nothing(c: Connecting) -> None:
+    """Hosts ask for it with the scopes, and send all of that again when they refresh."""
+    asked = "wallet:read wallet:act offline_access"
+    tokens = await c.tokens(asked)
+    for scope, granted in (
+        (asked, "wallet:read wallet:act"),
+        ("offline_access", "wallet:read wallet:act"),
+        ("wallet:act", "wallet:read wallet:act"),
+        ("wallet:read offline_access", "wallet:read"),
+        ("", "wallet:read wallet:act"),
+    ):
+        reply = await c.refreshed(tokens["refresh_token"], scope=scope)
+        assert (reply.status, reply.body.get("scope")) == (200, granted), scope
+        tokens = reply.body
+    wider = "wallet:read wallet:propose offline_access"
+    assert (await c.refreshed(tokens["refresh_token"], scope=wider)).body["error"] == "invalid_scope"
+    told = (await c.tokens("offline_access"))["scope"]
+    assert told == "wallet:read"
+
+
 async def test_a_grant_slides_for_thirty_days_and_ends_after_ninety(c: Connecting) -> None:
     idle = await c.tokens()
     c.world.clock.forward(days=30)

@@ -107,7 +107,7 @@ class _Client(ClientMixin):  # type: ignore[misc]
         return None
 
     def get_allowed_scope(self, scope: str | None) -> str | None:
-        scopes = widened(" ".join(s for s in (scope or "").split() if s != OFFLINE))
+        scopes = widened(scope)
         return None if scopes is None else " ".join(scopes)
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
@@ -151,10 +151,13 @@ class _Token(TokenMixin):  # type: ignore[misc]
 
 
 class _Payload(OAuth2Payload):  # type: ignore[misc]
+    """What was sent, without the scope that every grant here has anyway."""
+
     def __init__(self, pairs: Pairs):
         self._all: defaultdict[str, list[str]] = defaultdict(list)
         for name, value in pairs:
-            self._all[name].append(value)
+            scopes = " ".join(s for s in value.split() if s != OFFLINE)
+            self._all[name].append(scopes if name == "scope" else value)
         self._first = {name: values[0] for name, values in self._all.items()}
 
     @property
@@ -258,7 +261,7 @@ class _Server(AuthorizationServer):  # type: ignore[misc]
     ended_of: str | None = None
 
     def __init__(self, base_url: str, now: datetime, ids: Ids, find: Callable[[str], App | None]):
-        super().__init__([*SCOPES, OFFLINE])
+        super().__init__([*SCOPES])
         self.base_url, self.now, self._ids, self._find = base_url, now, ids, find
         self.register_grant(_CodeGrant, [_S256(required=True)])
         self.register_grant(_RefreshGrant)
@@ -283,11 +286,12 @@ class _Server(AuthorizationServer):  # type: ignore[misc]
         """Ignore it: no part listens."""
 
     def generate_token(self, *, scope: str, **_: object) -> dict[str, object]:
+        scopes = widened(scope)
         return {
             "access_token": self._ids.token("at_"),
             "token_type": "Bearer",
             "expires_in": int(ACCESS_FOR.total_seconds()),
-            "scope": scope,
+            "scope": scope if scopes is None else " ".join(scopes),
         }
 
     def save_token(self, token: dict[str, object], request: _Request) -> None:
