@@ -81,6 +81,7 @@ class Connections:
         self._patience = patience
         self._places = asyncio.Semaphore(patience.pool)
         self._idle: list[Connection] = []
+        self._opening: set[asyncio.Future[Connection]] = set()
         self._limits: set[asyncio.Timeout] = set()
         self._ends_ms: int | None = None
         self._closed = False
@@ -180,7 +181,7 @@ class Connections:
                 return connection
         try:
             async with self._within(self._patience.wait_ms):
-                return await self._connect()
+                return await self._opened()
         except InternalClientError as error:
             raise Unavailable("it cannot be reached") from error
         except _TROUBLE as error:
@@ -188,6 +189,20 @@ class Connections:
             if why is None:
                 raise
             raise Unavailable(why) from error
+
+    async def _opened(self) -> Connection:
+        """A new connection. Who leaves before it is there leaves it to be opened and dropped:
+        asyncpg tells the end of one that is cut off in its first moments to nobody, so that the
+        event loop reports it as an error.
+        """
+        opening = asyncio.ensure_future(self._connect())
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_drop)
+            raise
 
     def _blamed(self, telling: ConnectionUse, error: Exception) -> Exception:
         """Translate an error: a lost try, `Unavailable`, or the error unchanged where it is a
@@ -221,11 +236,19 @@ class Connections:
     async def close(self) -> None:
         """Close those that stand by; one that is still in use is when it no longer is."""
         self._closed = True
+        if self._opening:
+            await asyncio.wait(self._opening, timeout=FAREWELL_MS / 1_000)
         idle, self._idle = self._idle, []
         farewells = (connection.close(timeout=FAREWELL_MS / 1_000) for connection in idle)
         for error in await asyncio.gather(*farewells, return_exceptions=True):
             if isinstance(error, BaseException) and not isinstance(error, _TROUBLE):
                 raise error
+
+
+def _drop(opened: asyncio.Future[Connection]) -> None:
+    """Close a connection that nobody waits for any more."""
+    if not opened.cancelled() and opened.exception() is None:
+        opened.result().terminate()
 
 
 def _now_ms() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -12,7 +13,7 @@ import anyio
 import asyncpg
 import pytest
 
-from storage.engine.connections import ConnectionUse
+from storage.engine.connections import Connections, ConnectionUse
 from storage.errors import DatabaseTimeouts, Unavailable
 from storage.sqlite_files import sqlite_path
 from storage.store import SqliteStore, Store, open_store
@@ -375,3 +376,33 @@ async def test_the_server_stops_a_statement_that_takes_too_long(pg_url: str) -> 
     async with _opened(pg_url, DatabaseTimeouts(wait_ms=60_000, statement_ms=500)) as store:
         with pytest.raises(Unavailable, match="it takes too long"):
             await store.read(lambda uow: uow.sql.rows("SELECT pg_sleep(60)"))
+
+
+@pytest.mark.pg
+async def test_who_leaves_while_a_connection_is_opened_leaves_no_error_to_the_loop(
+    pg_url: str,
+) -> None:
+    """At every turn of the loop that the first moments of a connection take."""
+    loop, told = asyncio.get_running_loop(), list[object]()
+    connections = Connections(pg_url, PATIENT)
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: told.append(context))
+    try:
+        for turns in range(1, 30):
+            leaving = asyncio.ensure_future(connections.use(_waits))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            leaving.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await leaving
+        await connections.close()
+        for _ in range(3):
+            await asyncio.sleep(0)
+            gc.collect()
+    finally:
+        loop.set_exception_handler(before)
+    assert told == []
+
+
+async def _waits(use: ConnectionUse) -> None:
+    await asyncio.Event().wait()
