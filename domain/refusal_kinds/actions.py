@@ -7,7 +7,7 @@ from typing import Final
 from domain.next_steps import AGENT, OWNER, OWNER_OR_AGENT, WAIT, NextStep
 from domain.refusal_kinds.kind import READ_MANDATE, kind
 
-_SMALLER = NextStep(
+SMALLER = NextStep(
     "Ask again with an amount within remaining",
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
@@ -17,8 +17,14 @@ _SMALLER = NextStep(
 _READ_LIMITS = NextStep(
     "Read what is left", "mandate_limits", "GET /wallet/mandates/{public_id}/limits", OWNER_OR_AGENT
 )
-_AGAIN_RIGHT = NextStep(
+FIX_THE_CALL = NextStep(
     "Fix the call: see detail.revert; test it with dry_run=true",
+    "mandate_execute_call",
+    "GET /wallet/mandates/{public_id}/execute-call",
+    AGENT,
+)
+ASK_ANEW = NextStep(
+    "Ask execute-call again without approval_id",
     "mandate_execute_call",
     "GET /wallet/mandates/{public_id}/execute-call",
     AGENT,
@@ -41,10 +47,10 @@ KINDS: Final = (
     kind("target_not_allowed", 409, "owner", _TARGETS, _MARKETS).says(
         "{target} with selector {selector} {why}."
     ),
-    kind("over_per_tx_cap", 409, "agent", _SMALLER, _READ_LIMITS).says(
+    kind("over_per_tx_cap", 409, "agent", SMALLER, _READ_LIMITS).says(
         "The action needs {attempted:usdc}; the limit per action is {allowed:usdc}{bound_by}."
     ),
-    kind("over_daily_cap", 409, "agent", _SMALLER, WAIT).says(
+    kind("over_daily_cap", 409, "agent", SMALLER, WAIT).says(
         "The action needs {attempted:usdc}; {used:usdc} of today's {allowed:usdc} are used or "
         "reserved{bound_by}."
     ),
@@ -83,7 +89,7 @@ KINDS: Final = (
     kind("signer_refused", 409, "operator", READ_MANDATE).says(
         "The signer does not sign this call: {why}."
     ),
-    kind("would_revert", 409, "agent", _AGAIN_RIGHT, READ_MANDATE, retry_safe=True).says(
+    kind("would_revert", 409, "agent", FIX_THE_CALL, READ_MANDATE, retry_safe=True).says(
         "This call would fail now: {why}."
     ),
     kind(
@@ -103,11 +109,6 @@ KINDS: Final = (
         "approval_expired",
         409,
         "agent",
-        NextStep(
-            "Ask execute-call again without approval_id",
-            "mandate_execute_call",
-            "GET /wallet/mandates/{public_id}/execute-call",
-            AGENT,
-        ),
+        ASK_ANEW,
     ).says("The approval {approval_id} has expired."),
 )

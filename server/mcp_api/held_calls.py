@@ -19,6 +19,7 @@ from domain.refusals import Refused, refusal
 from domain.settings import Config
 from domain.times import timestamp
 from storage.errors import Unavailable
+from tools.actions.act_steps import act_steps
 from tools.actions.held_call import approval_url
 from tools.dispatch.run import refused_reply
 from tools.dispatch.storage_allowance import written
@@ -318,7 +319,8 @@ class HeldCalls:
         is_over = status == "expired" or (status == "used" and task.tool != EXECUTE)
         if is_over and not await self._is_sent(ctx, task):
             lapsed = refusal("approval_expired", approval_id=item.approval_id)
-            return refused_reply(Refused(lapsed), now, "agent")
+            told = lapsed if task.tool == EXECUTE else act_steps(lapsed)
+            return refused_reply(Refused(told), now, "agent")
         answer = await self._reply((await self._operations())[task.tool], ctx, arguments)
         if answer.refused and answer.status in (401, 403):
             raise MCPError(

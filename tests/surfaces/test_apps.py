@@ -379,7 +379,9 @@ async def test_offline_access_is_no_scope_and_in_the_way_of_nothing(c: Connectin
         assert (reply.status, reply.body.get("scope")) == (200, granted), scope
         tokens = reply.body
     wider = "wallet:read wallet:propose offline_access"
-    assert (await c.refreshed(tokens["refresh_token"], scope=wider)).body["error"] == "invalid_scope"
+    assert (await c.refreshed(tokens["refresh_token"], scope=wider)).body[
+        "error"
+    ] == "invalid_scope"
     told = (await c.tokens("offline_access"))["scope"]
     assert told == "wallet:read"
 

@@ -260,6 +260,7 @@ async def test_a_task_that_is_over_sends_nothing(play: Play, hours: int) -> None
         told = await read(client.session, task.task_id)
         code = told["result"]["structuredContent"]["refusal"]["error"]
         assert code == ("approval_expired" if hours else "owner_declined")
+        assert "execute" not in str(told["result"]["structuredContent"]["refusal"]["next"])
         assert await play.sent() == 0
 
 

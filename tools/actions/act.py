@@ -11,8 +11,9 @@ from domain.agents.key_rules import GAS_MOST, AgentCall
 from domain.chain_facts import SignedTransaction
 from domain.mandates.mandate import Mandate
 from domain.next_steps import AGENT, NextStep
-from domain.refusals import Refusal, Refused, SigningRefused, invalid, refusal
+from domain.refusals import Refused, SigningRefused, invalid, refusal
 from tools.actions.act_models import ActIn, ActOut, ActPreparedOut, ActSendIn, TransactionTold
+from tools.actions.act_steps import act_steps
 from tools.actions.acting import Acting, Unsigned
 from tools.actions.execute_call import EXECUTE_REFUSALS
 from tools.actions.sending import Sign, in_ms
@@ -20,13 +21,6 @@ from tools.context.access import load_mandate
 from tools.model.operation import HEAVY, Caller, Deps, HandlerResult, Operation
 
 WAIT_MS: Final = 20_000
-SMALLER: Final = NextStep(
-    "Act again with an amount within remaining, under a new idempotency_key",
-    "mandate_act",
-    "POST /wallet/mandates/{public_id}/act",
-    AGENT,
-    needs_rest=True,
-)
 
 
 # -- whose key signs
@@ -37,14 +31,7 @@ async def _act(deps: Deps, caller: Caller, request: ActIn, sign: Sign) -> Handle
     try:
         return await acting.answer()
     except Refused as refused:
-        raise Refused(_named_here(refused.refusal)) from refused
-
-
-def _named_here(refused: Refusal) -> Refusal:
-    """The refusal, with this tool in the step to ask for less."""
-    less = (step.needs_rest and step.tool == EXECUTE.tool for step in refused.kind.next)
-    steps = tuple(SMALLER if n else step for n, step in zip(less, refused.kind.next, strict=True))
-    return replace(refused, kind=replace(refused.kind, next=steps))
+        raise Refused(act_steps(refused.refusal)) from refused
 
 
 async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOut]:

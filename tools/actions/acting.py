@@ -25,6 +25,7 @@ from domain.rules.revert_refusals import reverts
 from storage.sql import Duplicate
 from storage.unit_of_work import UnitOfWork
 from tools.actions.act_models import ActIn, ActionIn, ActOut
+from tools.actions.act_steps import HELD_NEXT
 from tools.actions.execute_call import (
     EXECUTE_GAS,
     ExecuteCallIn,
@@ -313,7 +314,7 @@ class Acting:
             approval=reply.approval,
             asked_by=reply.asked_by,
             expires_at=reply.expires_at,
-            next=reply.next,
+            next=list(HELD_NEXT),
         )
         return HandlerResult(answer, 202)
 

@@ -12,10 +12,14 @@ import pytest
 from chain.contracts import abi_codec
 from domain.chain_facts import SignedTransaction
 from domain.money import Usdc
+from domain.refusals import REFUSALS, Refusal
+from domain.rules.target_rules import ARGUMENT
 from server.signer.agent_keys import AgentKeys
 from tests.hosted import coins, hosted, signing
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
 from tools.actions import act
+from tools.actions.act_steps import act_steps
+from tools.actions.execute_call import EXECUTE_REFUSALS
 from tools.model.operation import OperationResult
 
 pytestmark = pytest.mark.anyio
@@ -200,6 +204,7 @@ async def test_a_held_act_names_where_the_owner_decides_and_the_same_call_acts_a
         assert (held.status, told["outcome"]) == (202, "held")
         item = told["approval"]["approval_id"]
         assert told["approval_url"].endswith(f"/app/mandates/{m.id}/approvals/{item}")
+        assert told["next"][0]["text"].endswith("repeat the act with the same idempotency_key")
         assert (await enter(m, "in-1", "40")).body["approval"] == told["approval"]
         assert await sent_by(m) == 0
         decision = {"approval_id": item, "decision": "approve"}
@@ -282,12 +287,26 @@ async def test_a_foreign_target_a_revert_and_a_paused_mandate_are_refused_as_exe
     out = abi_codec.calldata("TestMarket", "withdraw", (Usdc.parse("50"), m.vault, m.vault))
     none = await acted(m, "c-2", kind="call", target=world.evm.market, data=out)
     assert none.body["error"] == "would_revert"
+    assert none.body["next"][0]["text"] == "Fix the call: see detail.revert; then act again"
+    deposit = abi_codec.calldata("TestMarket", "deposit", (Usdc.parse("5"), world.evm.usdc))
+    elsewhere = {"target": world.evm.market, "data": deposit, "approve_amount": "5"}
+    wrong = await acted(m, "c-4", kind="call", **elsewhere)
+    assert wrong.body["detail"]["argument"] == 1
+    for told in (mine, none, wrong):
+        assert "execute" not in str(told.body["next"]), told.body
     gone = await acted(m, "c-3", kind="exit", market="test-market", amount_usdc="50")
     assert gone.body["error"] == "would_revert"
     pause: Any = (await m.as_owner("owner_pause_call")).body
     await world.mined(m.owner_wallet, pause["call"])
     assert (await enter(m, "in-1", "5")).body["error"] == "mandate_paused"
     assert await sent_by(m) == 0
+
+
+@pytest.mark.parametrize("code", sorted(set(EXECUTE_REFUSALS) - {"not_configured"}))
+def test_a_step_back_to_the_call_names_the_act(code: str) -> None:
+    kind = REFUSALS[code]
+    told = act_steps(Refusal(kind, "a reason", next=(ARGUMENT,))).as_json("agent")
+    assert "execute" not in str(told["next"])
 
 
 async def test_a_market_without_a_recipe_names_the_plain_call(
