@@ -319,8 +319,8 @@ class HeldCalls:
         is_over = status == "expired" or (status == "used" and task.tool != EXECUTE)
         if is_over and not await self._is_sent(ctx, task):
             lapsed = refusal("approval_expired", approval_id=item.approval_id)
-            told = lapsed if task.tool == EXECUTE else act_steps(lapsed)
-            return refused_reply(Refused(told), now, "agent")
+            named = lapsed if task.tool == EXECUTE else act_steps(lapsed)
+            return refused_reply(Refused(named), now, "agent")
         answer = await self._reply((await self._operations())[task.tool], ctx, arguments)
         if answer.refused and answer.status in (401, 403):
             raise MCPError(

@@ -13,21 +13,33 @@ from domain.rules.target_rules import ARGUMENT
 from tools.actions.held_call import NEXT, NextTold
 
 
-def _act(text: str, *, needs_rest: bool = False) -> NextStep:
-    route = "POST /wallet/mandates/{public_id}/act"
-    return NextStep(text, "mandate_act", route, AGENT, needs_rest=needs_rest)
-
-
 _INSTEAD: Final[Mapping[NextStep, NextStep]] = {
-    SMALLER: _act(
-        "Act again with an amount within remaining, under a new idempotency_key", needs_rest=True
+    SMALLER: NextStep(
+        "Act again with an amount within remaining, under a new idempotency_key",
+        "mandate_act",
+        "POST /wallet/mandates/{public_id}/act",
+        AGENT,
+        needs_rest=True,
     ),
-    FIX_THE_CALL: _act("Fix the call: see detail.revert; then act again"),
-    ARGUMENT: _act(
+    FIX_THE_CALL: NextStep(
+        "Fix the call: see detail.revert; then act again",
+        "mandate_act",
+        "POST /wallet/mandates/{public_id}/act",
+        AGENT,
+    ),
+    ARGUMENT: NextStep(
         "Put the vault's own address into the argument word that detail.argument names (counted "
-        "from 0), and act again"
+        "from 0), and act again",
+        "mandate_act",
+        "POST /wallet/mandates/{public_id}/act",
+        AGENT,
     ),
-    ASK_ANEW: _act("Act again under a new idempotency_key: the owner is asked anew"),
+    ASK_ANEW: NextStep(
+        "Act again under a new idempotency_key: the owner is asked anew",
+        "mandate_act",
+        "POST /wallet/mandates/{public_id}/act",
+        AGENT,
+    ),
 }
 HELD_NEXT: Final[tuple[NextTold, ...]] = tuple(
     step.model_copy(

@@ -151,7 +151,7 @@ class _Token(TokenMixin):  # type: ignore[misc]
 
 
 class _Payload(OAuth2Payload):  # type: ignore[misc]
-    """What was sent, without the scope that every grant here has anyway."""
+    """The parameters of a request, without the scope that every grant has anyway."""
 
     def __init__(self, pairs: Pairs):
         self._all: defaultdict[str, list[str]] = defaultdict(list)
