@@ -12,7 +12,6 @@ from domain.refusals import Refusal
 from domain.rules.target_rules import ARGUMENT
 from tools.actions.held_call import NEXT, NextTold
 
-
 _INSTEAD: Final[Mapping[NextStep, NextStep]] = {
     SMALLER: NextStep(
         "Act again with an amount within remaining, under a new idempotency_key",
