@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Literal
 
-from eth_abi import encode
 from eth_abi.exceptions import DecodingError
-from eth_utils import keccak, to_checksum_address
+from eth_utils import to_checksum_address
 
 from chain.contracts import abi_codec, signatures
 from chain.networks import ChainConfig
@@ -35,13 +34,10 @@ from domain.chain_facts import (
     VaultState,
 )
 from domain.mandates.market_exits import MarketPosition
-from domain.mandates.targets import Target
 from domain.money import LIMIT_MICROS, Usdc
 from domain.refusals import Refused, refusal
 
 __all__ = ["ChainConfig", "EvmChain"]
-
-_REDEEM: Final = "0x" + keccak(text="redeem(uint256,address,address)")[:4].hex()
 
 
 class EvmChain(BlockReader):
@@ -316,18 +312,6 @@ class EvmChain(BlockReader):
             self, "what a call answers", lambda view: positions.answered(view, call)
         )
         return None if micros is None or micros > LIMIT_MICROS else Usdc(micros)
-
-    async def exit_data(self, target: Target, holder: str, block: BlockStamp) -> str | None:
-        """Calldata that redeems a whole ERC-4626 position at a block; None where `target` is no
-        such exit or the position is empty.
-        """
-        if target.kind != "contract" or target.address is None or target.selector != _REDEEM:
-            return None
-        at = target.address
-        shares = await quorum_read(self, "a holding", lambda view: view.holding(at, holder, block))
-        if not shares:
-            return None
-        return _REDEEM + encode(["uint256", "address", "address"], [shares, holder, holder]).hex()
 
     inner_calls = staticmethod(inner_calls)
 

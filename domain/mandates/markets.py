@@ -34,10 +34,11 @@ KINDS: Final[Mapping[str, MarketKind]] = {
 # deposit, withdraw and redeem of ERC-4626: the words that must be the vault's own address, the
 # signature, pulled amount and report kind.
 _TO_OWNER: Final = "address receiver,address owner)"
+REDEEM: Final = "0xba087652"
 ERC4626: Final = (
     ("0x6e553f65", (1,), "deposit(uint256 assets,address receiver)", "assets", "buy"),
     ("0xb460af94", (1, 2), f"withdraw(uint256 assets,{_TO_OWNER}", "0", "sell"),
-    ("0xba087652", (1, 2), f"redeem(uint256 shares,{_TO_OWNER}", "0", "sell"),
+    (REDEEM, (1, 2), f"redeem(uint256 shares,{_TO_OWNER}", "0", "sell"),
 )
 ENCODING: Final = (
     "selector, then each argument in 32 bytes; receiver and owner are the mandate's vault; assets "

@@ -15,6 +15,7 @@ import anyio
 from chain.adapter import EvmChain
 from domain.chain_facts import VaultState
 from domain.mandates.mandate import Mandate, Status
+from domain.mandates.markets import Market, from_config
 from domain.money import Usdc
 from domain.refusals import Refused
 from domain.rules.mark_policy import closed
@@ -25,6 +26,7 @@ from server.keeper.vault_discovery import VaultDiscovery
 from server.keeper.vault_resync import VaultResync
 from server.settings import Settings
 from storage.unit_of_work import UnitOfWork
+from tools.context.market_calls import leavable, whole_exits
 from tools.dispatch.run import run
 from tools.keeper.block_time import newest, with_trusted_time
 from tools.keeper.claim_expiry import expire_claims
@@ -210,20 +212,32 @@ class VaultUpkeep:
         return Rest(0 if vault.stopped else REST_S, bool(sent))
 
     async def _close(self, mandate: Mandate) -> Rest:
-        """Take every position out that has an exit; one that refuses holds no other."""
+        """Take every position out by the exit of its market; one that refuses holds no other."""
         before, sent = await newest(self.deps, self.chain, mandate), list[str]()
-        for target in mandate.allowed_targets:
-            data = await self.chain.exit_data(target, mandate.vault_address or "", before.block)
-            if data is None:
-                continue
+        for market in leavable(mandate, from_config(self.deps.config.markets)):
             try:
-                mandate = await send_for(
-                    self.deps, self.chain, mandate, "unwind", sent, target.address, data
-                )
+                mandate = await self._leave(mandate, market, sent)
             except Refused as refused:
                 log.warning("closing %s: %s", mandate.public_id, refused.refusal.reason)
         after = await newest(self.deps, self.chain, mandate)
         return Rest(0 if after.positions < before.positions else REST_S, bool(sent))
+
+    async def _leave(self, mandate: Mandate, market: Market, sent: list[str]) -> Mandate:
+        """Send the first exit that the chain lets pass; less than 1 USDC of a position that stays
+        costs the house no gas.
+        """
+        count = len(sent)
+        for call in await whole_exits(self.deps, mandate, market):
+            exit = call.exit
+            value = None if exit is None else exit.value_of_taken(exit.value)
+            if exit is not None and exit.held_back and value is not None and value < DUST:
+                continue
+            mandate = await send_for(
+                self.deps, self.chain, mandate, "unwind", sent, call.target, call.data
+            )
+            if len(sent) > count:
+                break
+        return mandate
 
     async def _settle(self, mandate: Mandate) -> Rest:
         request = {"public_id": mandate.public_id}

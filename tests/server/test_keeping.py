@@ -20,6 +20,8 @@ from server.keeper.value_recording import REST_S
 from server.settings import Settings
 from server.wiring import Runtime
 from tests.chain.nodes import node
+from tests.hard_exits import hard_markets
+from tests.tools.mandates.test_unwinding import exits_of
 from tests.waiting import STUCK_S, LoopClock
 from tests.world import CHAIN_ID, Mandated, World, working
 from venue.venues import Networks
@@ -194,6 +196,47 @@ async def test_what_the_chain_says_would_revert_is_not_sent(world: World) -> Non
     assert (await m.read())["mandate"]["status"] == "working"
 
 
+async def test_the_keeper_closes_each_kind_of_market_by_the_exit_of_its_name(world: World) -> None:
+    markets = await hard_markets(world)
+    m = await working(
+        world,
+        allowed_targets=markets.targets(),
+        daily_cap_usdc="500",
+        per_tx_cap_usdc="400",
+        on_floor="close",
+    )
+    await markets.enter(m, "hard", "250")
+    await markets.enter(m, "pool", "100")
+    await markets.lose("150")
+    await rounds(world, keeper(world), 4)
+    assert (await m.read())["mandate"]["status"] == "settled"
+    assert (await markets.owned(m), await markets.supplied(m)) == (0, 0)
+    cash = Usdc.parse((await m.read())["progress"]["cash"])
+    assert Usdc.parse("349.99") < cash <= Usdc.parse("350")
+
+
+@pytest.mark.parametrize(("divisor", "comes"), [(2, True), (1_000, False)])
+async def test_a_market_that_lets_go_of_a_part_is_left_in_parts_of_1_usdc_at_least(
+    world: World, divisor: int, comes: bool
+) -> None:
+    """Less costs the house no gas, and the other market is closed all the same."""
+    markets = await hard_markets(world)
+    m = await working(
+        world,
+        allowed_targets=markets.targets(),
+        daily_cap_usdc="500",
+        per_tx_cap_usdc="400",
+        on_floor="close",
+    )
+    await markets.enter(m, "hard", "250")
+    await markets.enter(m, "pool", "100")
+    owned = await markets.owned(m)
+    await markets.lose("150")
+    await markets.harden(free=owned // divisor)
+    await rounds(world, keeper(world), 4)
+    assert (await markets.supplied(m), await markets.owned(m)) == (0, 0 if comes else owned)
+
+
 async def test_the_fee_of_a_blacklisted_agent_costs_no_gas(
     world: World,
 ) -> None:
@@ -201,14 +244,10 @@ async def test_the_fee_of_a_blacklisted_agent_costs_no_gas(
     await spend(world, m, "100")
     await world.mint(world.evm.market, "50")
     chain = world.chains.get(CHAIN_ID)
-    stored = await world.store.read(lambda uow: uow.mandates.get(m.id))
-    assert stored is not None
-    for target in stored.allowed_targets:
-        data = await chain.exit_data(target, m.vault, await chain.latest())
-        if data is not None:
-            call = chain.vault_call(m.vault, "execute", target.address, data, ZERO)
-            receipt = await m.agent_wallet.send(call, gas=900_000)
-            assert receipt["status"] == 1
+    for exit in await exits_of(m):
+        call = chain.vault_call(m.vault, "execute", exit.target, exit.data, ZERO)
+        receipt = await m.agent_wallet.send(call, gas=900_000)
+        assert receipt["status"] == 1
     await blacklist(world, m.agent_wallet.address)
     await world.mined(m.owner_wallet, (await m.as_owner("owner_stop_call")).body["call"])
     before, ticks = await sent(world), keeper(world)

@@ -4,7 +4,7 @@ position that the vault really has there.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from domain.chain_facts import Call, Simulation
 from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate
 from domain.mandates.market_exits import MarketPosition, Portion
-from domain.mandates.markets import Market, Recipe, from_config, market_of
+from domain.mandates.markets import REDEEM, Market, Recipe, from_config, market_of
 from domain.money import BPS, LIMIT_MICROS, ZERO, Usdc
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
@@ -87,6 +87,12 @@ class MarketExit:
     held_back: bool = False
     said: Usdc | None = None
 
+    def value_of_taken(self, whole: Usdc | None) -> Usdc | None:
+        """The value of what is taken, of a position that is worth `whole`; None is unknown."""
+        if self.owned and whole is not None:
+            return Usdc(whole.micros * self.taken // self.owned)
+        return self.amount
+
     def shown(
         self,
         snapshot: MandateSnapshot,
@@ -97,9 +103,7 @@ class MarketExit:
         """The exit with its estimates, by the value that the vault's own probe gives."""
         valued = valuation(snapshot).positions.get(self.market.id)
         whole_value = self.value if valued is None else Usdc(valued.value)
-        value = self.amount
-        if self.owned and whole_value is not None:
-            value = Usdc(whole_value.micros * self.taken // self.owned)
+        value = self.value_of_taken(whole_value)
         back = measured if measured is not None else self.said
         knows_both = value is not None and back is not None
         return ExitOut(
@@ -156,6 +160,48 @@ async def requested_calls(
         raise wrong_status(mandate, "leaving a market")
     exits = _Exits(deps.chains.get(mandate.chain_id), mandate, market, address, portion)
     return await exits.calls()
+
+
+def markets_of(mandate: Mandate, markets: Iterable[Market]) -> tuple[Market, ...]:
+    """The markets of some terms that are left by their name."""
+    named = {t.market for t in mandate.allowed_targets}
+    return tuple(m for m in markets if m.id in named and m.exits())
+
+
+def leavable(mandate: Mandate, markets: Sequence[Market]) -> tuple[Market, ...]:
+    """The markets of some terms whose exit the service knows: those of the markets file, and at an
+    address that stands in no file what the terms list as an exit of ERC-4626.
+    """
+    filed = {m.address.lower() for m in markets if m.address}
+    unfiled = {
+        t.address: Market(
+            id=t.address,
+            name=t.address,
+            status="live",
+            enforced_by="contract",
+            chain_id=mandate.chain_id,
+            kind="erc4626",
+            address=t.address,
+        )
+        for t in mandate.allowed_targets
+        if t.address and t.selector == REDEEM and t.address.lower() not in filed
+    }
+    return (*markets_of(mandate, markets), *unfiled.values())
+
+
+async def whole_exits(deps: Deps, mandate: Mandate, market: Market) -> tuple[ContractCall, ...]:
+    """The calls by which everything, else as much as it lets go, comes out of a market, the first
+    one first; none where the vault holds nothing there.
+
+    Errors: `chain_unavailable`.
+    """
+    chain, address = deps.chains.get(mandate.chain_id), deps.chains.address(market.address or "")
+    try:
+        return await _Exits(chain, mandate, market, address, Portion(share_bps=BPS)).calls()
+    except Refused as refused:
+        if refused.code != "no_position":
+            raise
+        return ()
 
 
 _CALLDATA: Final = NextStep(

@@ -9,9 +9,11 @@ import pytest
 from chain.contracts import abi_codec
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
+from domain.mandates.markets import from_config
 from domain.money import Usdc
 from tests.tools.mandates.test_calls import bought, down
 from tests.world import CHAIN_ID, Mandated, World, error_of, working
+from tools.context.market_calls import ContractCall, leavable, whole_exits
 from tools.model.serialization import wire
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -19,12 +21,18 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 async def exit_of(m: Mandated) -> dict[str, Any]:
     """The market's own exit of everything that the vault holds there."""
-    chain = m.world.chains.get(CHAIN_ID)
-    entries = await m.world.store.read(lambda uow: uow.mandates.get(m.id))
-    assert entries is not None
-    block = await chain.latest()
-    found = [await chain.exit_data(t, m.vault, block) for t in entries.allowed_targets]
-    return {"target": m.world.evm.market, "data": next(d for d in found if d is not None)}
+    call = (await exits_of(m))[0]
+    return {"target": call.target, "data": call.data}
+
+
+async def exits_of(m: Mandated) -> list[ContractCall]:
+    """The first exit of each market in which the vault holds anything."""
+    stored = await m.world.store.read(lambda uow: uow.mandates.get(m.id))
+    assert stored is not None
+    deps = m.world.deps
+    markets = leavable(stored, from_config(deps.config.markets))
+    found = [await whole_exits(deps, stored, market) for market in markets]
+    return [calls[0] for calls in found if calls]
 
 
 async def by_force(m: Mandated) -> bool:

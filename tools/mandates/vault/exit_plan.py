@@ -22,6 +22,7 @@ from domain.rules.valuation import Valuation, valuation
 from domain.wire_fields import copy_fields
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import load_mandate, visible_mandate
+from tools.context.market_calls import markets_of
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -90,9 +91,8 @@ async def gather_plan(deps: Deps, caller: Caller, request: OneMandate) -> PlanFa
     facts = await gather_simulated(owner_call_factory("stop"))(deps, caller, request)
     mandate = await load_mandate(deps, caller, request.public_id)
     chain, positions = chain_or_none(deps, mandate), dict[str, MarketPosition]()
-    named = {t.market for t in mandate.allowed_targets}
-    for market in from_config(deps.config.markets):
-        if market.id in named and chain is not None and facts.vault and market.exits():
+    for market in markets_of(mandate, from_config(deps.config.markets)):
+        if chain is not None and facts.vault:
             where = market.address or "", market.share_token, facts.vault.address
             with suppress(Refused):
                 positions[market.id] = await chain.market_position(*where)
