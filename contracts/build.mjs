@@ -7,7 +7,7 @@ import { settings } from "./settings.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const solc = createRequire(import.meta.url)("solc");
-const shipped = ["MandateVault", "MandateVaultFactory", "VaultLens", "ShareValue", "SigCheck", "TestUSDC", "TestMarket"];
+const shipped = ["MandateVault", "MandateVaultFactory", "VaultLens", "ShareValue", "SigCheck", "Purse", "PurseHub", "PurseHubDeployer", "TestUSDC", "TestMarket"];
 const shippedTo = join(here, "..", "chain", "abi");
 const testsTo = join(here, "..", "tests", "contracts", "artifacts");
 

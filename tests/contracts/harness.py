@@ -29,6 +29,11 @@ GAS: Final = 3_000_000
 SILENT: Final = 2**256 - 1  # what the vault tells of a probe that did not answer
 CALLS: Final = "(address,bytes4,uint32)[]"
 PROBES: Final = "(address,bytes4)[]"
+BILL: Final = ["address", "uint256", "uint256", "uint256", "bytes32"]
+TRANSFER: Final = keccak(
+    text="TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
+)
+PAY: Final = bytes.fromhex("cf092995")  # transferWithAuthorization with a signature as bytes
 TERMS: Final = {
     "publicId": "string",
     "owner": "address",
@@ -51,6 +56,7 @@ TERMS: Final = {
 OWNER_STOP, AGENT_STOP, FLOOR_STOP, WITHDRAW_STOP = 1, 2, 3, 4
 
 Args = dict[str, Any]
+Bill = tuple[str, int, int, int, bytes]
 
 
 def selector(signature: str) -> bytes:
@@ -374,6 +380,39 @@ class World:
         if deposit:
             self.deposit(vault, deposit)
         return vault
+
+    # -- purse -----------------------------------------------------------------------------------------------
+
+    def hub(self, per_payment: int = 0, per_day: int = 0, float_: int = 0) -> Contract:
+        """The hub of a policy, in USDC base units; 0: as the mandate says."""
+        deployer = self.evm.deploy("PurseHubDeployer", self.factory.address)
+        made = deployer.send(
+            self.stranger, "deploy", (per_payment, per_day, float_, b"\0" * 32)
+        ).one("HubDeployed")
+        return self.evm.at("PurseHub", made["hub"])
+
+    def purse(self, hub: Contract, vault: Contract) -> Contract:
+        return self.evm.at("Purse", hub.read("purseOf", vault.address)[1])
+
+    def bill(self, purse: Contract, to: str, value: int, n: int) -> Bill:
+        """(to, value, from, until, nonce), good for ten minutes."""
+        nonce = purse.read("epoch").to_bytes(4, "big") + n.to_bytes(28, "big")
+        return to, value, self.evm.time - 1, self.evm.time + 600, nonce
+
+    def bill_hash(self, purse: Contract, bill: Bill) -> bytes:
+        message = keccak(encode(["bytes32", "address", *BILL], [TRANSFER, purse.address, *bill]))
+        return keccak(b"\x19\x01" + self.usdc.read("DOMAIN_SEPARATOR") + message)
+
+    def signed_bill(self, purse: Contract, bill: Bill, by: str | None = None) -> bytes:
+        key = self.evm.keys[by or self.agent]
+        signature = Account.unsafe_sign_hash(self.bill_hash(purse, bill), key).signature
+        return encode(BILL, bill) + bytes(signature)
+
+    def settle_bill(self, purse: Contract, bill: Bill, signature: bytes | None = None) -> Receipt:
+        """Anybody settles it, through USDC."""
+        signature = self.signed_bill(purse, bill) if signature is None else signature
+        told = encode(["address", *BILL, "bytes"], [purse.address, *bill, signature])
+        return self.evm.send(self.stranger, self.usdc.address, PAY + told)
 
     # -- story -----------------------------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ GAS_FILE = CONTRACTS / "gas.json"
 SHIPPED = (
     "MandateVault",
     "MandateVaultFactory",
+    "Purse",
+    "PurseHub",
+    "PurseHubDeployer",
     "ShareValue",
     "SigCheck",
     "TestMarket",
@@ -65,6 +68,31 @@ def measured(world: World) -> dict[str, int]:
     found["withdrawAll, from a working mandate"] = (
         w.vault(calls=calls, probes=one).send(w.owner, "withdrawAll").gas
     )
+    return found | measured_purse(World(approvals_on_chain=True))
+
+
+def measured_purse(world: World) -> dict[str, int]:
+    """Gas of a purse's life: the vault has one value probe; the plain hub; a bill is settled by somebody else."""
+    w, found = world, {}
+    hub = w.hub()
+    calls = [(hub.address, selector("fund(uint256)"), 0), (hub.address, selector("drain()"), 0)]
+    vault = w.vault(calls=calls, probes=w.probes()[:1], approvalAbove=100 * USD)
+    found["fund, first"] = w.act(vault, hub, "fund", 50 * USD, approve=50 * USD).gas
+    found["fund, later"] = w.act(vault, hub, "fund", 50 * USD, approve=50 * USD).gas
+    purse = w.purse(hub, vault)
+    first, second = w.bill(purse, w.friend, 2 * USD, 1), w.bill(purse, w.friend, 2 * USD, 2)
+    found["pay, first to this payee"] = w.settle_bill(purse, first).gas
+    found["pay, later"] = w.settle_bill(purse, second).gas
+    third = w.bill(purse, w.friend, 2 * USD, 3)
+    checked = (w.bill_hash(purse, third), w.signed_bill(purse, third))
+    found["isValidSignature, as a transaction"] = purse.send(
+        w.stranger, "isValidSignature", *checked
+    ).gas
+    found["void"] = purse.send(w.owner, "void").gas
+    found["drain"] = w.act(vault, hub, "drain").gas
+    w.act(vault, hub, "fund", 50 * USD, approve=50 * USD)
+    vault.send(w.owner, "withdrawAll")
+    found["sweep"] = hub.send(w.stranger, "sweep", vault.address).gas
     return found
 
 

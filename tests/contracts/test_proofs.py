@@ -1,4 +1,5 @@
-"""The other compiler and the campaign: forge builds the committed bytes, and a short campaign holds what the owner signed.
+"""The other compiler and the campaign: forge builds the committed bytes, runs the purse's tests, and a short campaign holds what
+the owner signed.
 
 The long forms are commands: `make invariants`, `make prove`, `make mutants`.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +46,7 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> Forged:
         "FOUNDRY_INVARIANT_RUNS": str(RUNS),
     }
     # Not every contract of ours is one that the campaign needs.
-    for command in (["build", "src", "mocks"], ["test", "--match-contract", "Campaign"]):
+    for command in (["build", "src", "mocks"], ["test"]):
         done = subprocess.run(
             [npm.FORGE, *command], cwd=CONTRACTS, env=os.environ | told, capture_output=True, text=True, timeout=900
         )  # fmt: skip
@@ -76,10 +78,16 @@ def entries(abi: list[Any]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.node
-def test_a_hostile_campaign_of_flash_loans_reentries_and_replays_breaks_nothing_signed(
+def test_a_hostile_campaign_and_every_attack_on_the_purse_break_nothing_signed(
     forged: Forged,
 ) -> None:
     assert forged.code == 0, forged.text[-4_000:]
+    for suite, least in (("PurseTest", 36), ("PursePolicyTest", 4)):
+        told = re.search(
+            rf":{suite}\n(?:\[PASS\].*\n)+Suite result: ok\. (\d+) passed", forged.text
+        )
+        assert told is not None
+        assert int(told[1]) >= least
     assert f"[PASS] invariant_WhatTheOwnerSignedHolds() (runs: {RUNS}," in forged.text
 
 
