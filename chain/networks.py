@@ -29,6 +29,8 @@ class ChainConfig:
     usdc: str | None = None
     factory: str | None = None
     lens: str | None = None
+    purse_hub: str | None = None
+    purse_deployer: str | None = None
     explorer: str | None = None
     confirmations: int = 24
     start_block: int = 0

@@ -9,7 +9,7 @@ from typing import Final
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.contracts import abi_codec, eip712, signatures, transactions
+from chain.contracts import abi_codec, eip712, purse, signatures, transactions
 from chain.contracts.vault_address import vault_address
 from chain.networks import ChainConfig
 from chain.rpc import decoding
@@ -21,9 +21,10 @@ from domain.chain_facts import (
     VaultLog,
 )
 from domain.mandates.actions import Action, selector_of
+from domain.mandates.purses import BillTerms, PurseFunction, PurseTerms, TokenDomain
 from domain.mandates.targets import Target
 from domain.mandates.terms import FIELDS
-from domain.money import LIMIT_MICROS, Usdc
+from domain.money import LIMIT_MICROS, ZERO, Usdc
 from domain.refusals import Refused, refusal
 
 logger = logging.getLogger("wallet.chain")
@@ -43,6 +44,7 @@ class OfflineChain:
         self.facts = facts
         self.chain_id, self.name = facts.chain_id, facts.name or f"chain {facts.chain_id}"
         self.usdc, self.factory = facts.usdc, facts.factory
+        self.plain_hub = facts.purse_hub
         self.explorer, self.public_rpc = facts.explorer, facts.public_rpc
         self.confirmations = facts.confirmations
         self.left_out = 0
@@ -56,6 +58,10 @@ class OfflineChain:
     function_call = staticmethod(abi_codec.function_call)
     signed_transaction = staticmethod(transactions.read_signed)
     explain_call = staticmethod(abi_codec.decode_calldata)
+    purse_address = staticmethod(purse.purse_address)
+    bill_nonce = staticmethod(purse.bill_nonce)
+    bill_action = staticmethod(purse.bill_action)
+    bill_signature = staticmethod(purse.bill_signature)
 
     def create_call(
         self, message: Mapping[str, str], targets: Sequence[Target], signature: str
@@ -106,6 +112,36 @@ class OfflineChain:
     ) -> dict[str, object]:
         """Typed data that the owner signs to approve one action."""
         return eip712.approve_action(self.chain_id, factory, mandate, action_hash, until)
+
+    def purse_hub(self, terms: PurseTerms) -> str:
+        """The hub whose address commits to a purse's limits. Errors: `not_configured`."""
+        if terms.is_plain:
+            return self.configured("the hub of purses", self.plain_hub)
+        deployer = self.configured("the deployer of purse hubs", self.facts.purse_deployer)
+        return purse.hub_address(
+            deployer, self.configured("the vault factory", self.factory), terms
+        )
+
+    def hub_call(self, terms: PurseTerms) -> Call:
+        """The call that makes the hub of a purse's limits, whoever sends it."""
+        deployer = self.configured("the deployer of purse hubs", self.facts.purse_deployer)
+        data = abi_codec.calldata("PurseHubDeployer", "deploy", (purse.policy(terms),))
+        return Call(self.chain_id, deployer, data)
+
+    def bill_typed_data(self, payer: str, token: TokenDomain, bill: BillTerms) -> dict[str, object]:
+        """The typed data of a bill that the agent signs."""
+        usdc = self.configured("USDC", self.usdc)
+        return purse.bill_typed_data(self.chain_id, usdc, token, payer, bill)
+
+    def token_separator(self, token: TokenDomain) -> str:
+        """The EIP-712 domain separator of USDC under this name and version, 0x hex."""
+        return purse.token_separator(self.chain_id, self.configured("USDC", self.usdc), token)
+
+    def purse_call(self, function: PurseFunction, amount: Usdc = ZERO) -> str:
+        """Calldata of a hub's `fund(uint256)` or `drain()`."""
+        if function == "fund":
+            return abi_codec.function_call("fund(uint256)", [amount])
+        return abi_codec.function_call("drain()", [])
 
     def configured(self, subject: str, value: str | None) -> str:
         """Require a setting. Errors: `not_configured` where it is unset."""

@@ -27,6 +27,7 @@ from domain.mandates.actions import Actions
 from domain.mandates.approvals import ApprovalChain
 from domain.mandates.mandate import SignedTerms
 from domain.mandates.market_exits import MarketPosition
+from domain.mandates.purses import PurseChain, PurseTerms
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue_port import OrderSigner as OrderSigner
@@ -55,7 +56,7 @@ class Ids(Protocol):
         """Return a random 256-bit integer."""
 
 
-class Chain(Actions, ApprovalChain, Protocol):
+class Chain(Actions, ApprovalChain, PurseChain, Protocol):
     """One chain. Methods that are not async are pure; the others may raise `chain_unavailable`.
 
     Without an RPC address the asynchronous methods raise `not_configured`, but `check_signature`
@@ -137,6 +138,9 @@ class Chain(Actions, ApprovalChain, Protocol):
 
     def vault_call(self, vault: str, function: VaultFunction, *args: Any) -> Call:
         """Calldata of a vault function; amounts as `Usdc`, addresses and bytes as 0x text."""
+
+    def hub_call(self, purse: PurseTerms) -> Call:
+        """The call that makes the hub of a purse's limits, whoever sends it."""
 
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""

@@ -29,6 +29,10 @@ class ChainSettings(BaseModel):
     """The contract that makes vaults; unset, none is made."""
     lens: str | None = None
     """The contract that reads many vaults in one call; unset, they are read one by one."""
+    purse_hub: str | None = None
+    """The contract that keeps purses without limits of their own; unset, no terms have one."""
+    purse_deployer: str | None = None
+    """The contract that makes hubs of purses with limits; unset, no terms have such a purse."""
     confirmations: int | None = Field(default=None, ge=0, le=10_000)
     """Blocks before a log enters the ledger; unset, 24, and 0 on the development chain."""
     poll_s: int = Field(default=2, ge=1, le=3_600)
@@ -58,6 +62,8 @@ class ChainSettings(BaseModel):
         "usdc",
         "factory",
         "lens",
+        "purse_hub",
+        "purse_deployer",
         "explorer",
         "name",
         "public_rpc",

@@ -565,7 +565,7 @@ class Settings(BaseSettings):
         from chain.networks import NETWORKS, ChainConfig
 
         values = own.model_dump(exclude={"poll_s"}, exclude_none=True)
-        for name in ("usdc", "factory", "lens"):
+        for name in ("usdc", "factory", "lens", "purse_hub", "purse_deployer"):
             if name in values:
                 values[name] = EvmChains.address(values[name])
         values["rpc_urls"] = tuple(url for url in own.rpc_urls.split(",") if url)

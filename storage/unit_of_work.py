@@ -8,6 +8,7 @@ from typing import Final, get_type_hints
 
 from storage.prefetch.write_counter import WriteCounter
 from storage.repositories.approvals import ApprovalRepository, ReservationRepository
+from storage.repositories.bills import BillRepository
 from storage.repositories.buffered_writes import BufferedWrites
 from storage.repositories.builder_fees import BuilderFeeRepository
 from storage.repositories.chain_index import ChainIndexRepository
@@ -57,6 +58,7 @@ class UnitOfWork:
     approvals: ApprovalRepository
     reservations: ReservationRepository
     sent_calls: SentCallRepository
+    bills: BillRepository
     hosted_keys: HostedKeyRepository
     idempotency: IdempotencyRepository
     switches: SwitchRepository

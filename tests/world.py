@@ -14,13 +14,14 @@ import pytest
 
 from chain.adapter import ChainConfig
 from chain.chains import EvmChains
-from chain.contracts import abi_codec
+from chain.contracts import abi_codec, purse
 from chain.contracts.sign_in import SiweSignIn
 from chain.tx_sender import TxSender, address_of, deploy
 from devtools.devchain import DevChain, serve_in_thread
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.mandates.markets import from_config
+from domain.mandates.purses import PurseTerms
 from domain.money import Usdc
 from domain.settings import Config, Switches
 from server.system import SystemIds
@@ -34,6 +35,7 @@ from tools.model.operation import ANONYMOUS, Caller, Deps, OperationResult
 from tools.model.serialization import wire
 
 CHAIN_ID = 31337
+HUB_GAS = 6_000_000
 PLENTY = 1_000_000  # of gas for any transaction of a set-up, whose estimate no test is about
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 BY_NAME = {op.name: op for op in OPERATIONS}
@@ -116,6 +118,19 @@ async def asking_factory(evm: Evm) -> str:
     made = await deploy(chains.get(CHAIN_ID), evm.key(0), "MandateVaultFactory", args)
     await chains.close()
     return made
+
+
+async def purse_contracts(evm: Evm, factory: str) -> dict[str, str]:
+    """The plain hub of purses and the deployer of the others, for the vaults of a factory."""
+    chains = EvmChains([evm.facts()])
+    deployer = await deploy(chains.get(CHAIN_ID), evm.key(0), "PurseHubDeployer", (factory,))
+    await chains.close()
+    data = abi_codec.calldata("PurseHubDeployer", "deploy", ((0, 0, 0, bytes(32)),))
+    sender = LocalWallet(evm.key(0), evm.url)
+    await sender.send(Call(CHAIN_ID, deployer, data), gas=HUB_GAS)
+    await sender.close()
+    hub = purse.hub_address(deployer, factory, PurseTerms())
+    return {"purse_hub": hub, "purse_deployer": deployer}
 
 
 @dataclass
@@ -314,6 +329,9 @@ async def working(
     reply = await m.as_owner("owner_create_call")
     assert reply.status == 200, reply.body
     create = reply.body
+    if create.get("first"):
+        ok, _ = await world.mined(m.owner_wallet, create["first"], gas=HUB_GAS)
+        assert ok
     ok, tx = await world.mined(m.owner_wallet, create["call"], gas=PLENTY)
     assert ok
     attached = await m.as_owner("owner_vault_attach", tx_hash=tx)
@@ -337,6 +355,7 @@ async def a_world(
     keeper: bool = True,
     config: Config | None = None,
     approvals_on_chain: bool = False,
+    purses: bool = False,
     **switches: bool,
 ) -> AsyncIterator[World]:
     """Open a world on a database; the chain goes back to where it was at the end."""
@@ -344,7 +363,8 @@ async def a_world(
     snapshot, before = evm.chain.snapshot(), evm.clock.at
     evm.clock.at = START
     factory = await asking_factory(evm) if approvals_on_chain else evm.factory
-    facts = evm.facts(factory=factory)
+    hubs = await purse_contracts(evm, factory) if purses else {}
+    facts = evm.facts(factory=factory, **hubs)
     chains = EvmChains([facts])
     deps = Deps(
         store=store,

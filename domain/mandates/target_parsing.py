@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, Final
 
+from domain.mandates.purses import MAX_PAYEES, PurseTerms
 from domain.mandates.targets import Target
+from domain.money import Usdc
 from domain.refusals import invalid
 from domain.text import composed, text_problem
 
@@ -34,7 +36,7 @@ _SYMBOL: Final = re.compile(r"[A-Za-z0-9@][A-Za-z0-9:._/-]{0,31}")
 
 _KEYS: Final[Mapping[str, frozenset[str]]] = {
     "vault": frozenset({"kind"}),
-    "x402": frozenset({"kind", "hosts"}),
+    "x402": frozenset({"kind", "hosts", "purse"}),
     "venue": frozenset({"kind", "venue", "symbols", "label", "market"}),
     "contract": frozenset({"kind", "address", "selector", "self_args", "probe", "label", "market"}),
 }
@@ -88,7 +90,10 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
     if kind == "vault":
         return Target("vault")
     if kind == "x402":
-        return Target("x402", hosts=_names(f"{loc}.hosts", entry.get("hosts"), _host))
+        hosts = _names(f"{loc}.hosts", entry.get("hosts"), _host)
+        return Target(
+            "x402", hosts=hosts, purse=_purse(f"{loc}.purse", entry.get("purse"), address)
+        )
     label, market = (_text(f"{loc}.{n}", entry.get(n)) for n in ("label", "market"))
     if kind == "venue":
         name = _matched(f"{loc}.venue", entry.get("venue"), _VENUE, _VENUE_FORM)
@@ -103,6 +108,28 @@ def _entry(loc: str, entry: Any, address: Callable[[str], str]) -> Target:
         label,
         market,
     )
+
+
+def _purse(loc: str, value: object, address: Callable[[str], str]) -> PurseTerms | None:
+    """The limits of a purse; the hub that commits to them is the service's own to find."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise invalid(loc, "an object of limits; {} for the mandate's own")
+    unknown_keys = sorted(set(value) - {f.name for f in fields(PurseTerms)})
+    if unknown_keys:
+        raise invalid(f"{loc}.{unknown_keys[0]}", "not a field of a purse")
+    payees = value.get("payees") or []
+    if not isinstance(payees, list) or len(payees) > MAX_PAYEES:
+        raise invalid(f"{loc}.payees", f"a list of at most {MAX_PAYEES} addresses")
+    listed = tuple(address(p) for p in payees)
+    if len(set(listed)) != len(listed):
+        raise invalid(f"{loc}.payees", "an address occurs twice")
+    # A hub that is given tells which entries were of it; the hub of the limits is found anew.
+    hub = address(value["hub"]) if value.get("hub") else ""
+    limits = {n: v for n, v in value.items() if n.endswith("_usdc") and v is not None}
+    amounts = {n: Usdc.parse(v) for n, v in limits.items()}
+    return PurseTerms(payees=listed, hub=hub, **amounts)
 
 
 def _names(loc: str, value: object, read: Callable[[str, object], str]) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Final, Literal
 
-from domain.wire_fields import SERVICES_LABEL, JsonObject, copy_fields, described
+from domain.mandates.purses import PurseTerms
+from domain.wire_fields import LEFT_OUT, SERVICES_LABEL, JsonObject, copy_fields, described
 
 VENUE: Final = "hyperliquid"
 """The venue whose orders are prepared here, and held to an entry before anybody signs them."""
@@ -25,10 +26,11 @@ class VaultTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidReadTarget:
-    """Paid reads; of any host where none is named."""
+    """Paid reads, of any host where none is named; `purse` where the mandate pays them."""
 
     kind: Literal["x402"] = "x402"
     hosts: tuple[str, ...] = field(metadata=WRITERS)
+    purse: PurseTerms | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ EnforcedTarget = EnforcedVault | EnforcedPaidRead | EnforcedContract | EnforcedV
 class Target:
     """One entry of `allowed_targets` (contract 3).
 
-    Shapes: `vault` and `x402` use `hosts`; `contract` uses address, selector, self_args and probe;
+    Shapes: `x402` uses `hosts` and `purse`; `contract` uses address, selector, self_args and probe;
     `venue` uses venue and symbols. `probe` is the selector of a view f(holder) -> USDC base units
     on the same address. Addresses are EIP-55, selectors 0x and 8 lower-case hex digits.
     """
@@ -112,6 +114,7 @@ class Target:
     hosts: tuple[str, ...] = ()
     venue: str | None = None
     symbols: tuple[str, ...] = ()
+    purse: PurseTerms | None = None
 
     def names(self, address: str, selector: str) -> bool:
         """True where the entry is for this function, without regard to case."""
@@ -141,15 +144,19 @@ class Target:
 
     def as_json(self) -> dict[str, object]:
         """The stored form, which `from_json` reads; only the fields that its kind has."""
-        raw = asdict(self.as_shown())
-        return {n: list(v) if isinstance(v, tuple) else v for n, v in raw.items()}
+        raw = asdict(replace(self, purse=None).as_shown())
+        raw.pop("purse", None)
+        entry = {n: list(v) if isinstance(v, tuple) else v for n, v in raw.items()}
+        # Entries without a purse are what was signed before there were any.
+        return entry if self.purse is None else entry | {"purse": self.purse.as_json()}
 
     @classmethod
     def from_json(cls, value: JsonObject) -> Target:
         """Read the wire form back; the caller has validated it."""
         names = {f.name for f in fields(cls)} & value.keys()
         known: JsonObject = {n: tuple(value[n] or ()) if n in _LISTS else value[n] for n in names}
-        return cls(**known)
+        purse = known.get("purse")
+        return cls(**{**known, "purse": None if purse is None else PurseTerms.from_json(purse)})
 
 
 _LISTS: Final = frozenset({"self_args", "hosts", "symbols"})

@@ -221,6 +221,21 @@ Table(
     Index("sent_calls_nonce", "chain_id", "sender", "nonce", unique=True),
 )  # fmt: skip
 Table(
+    "bills", metadata,
+    Column("bill_id", Text, primary_key=True), need("public_id", Text), need("agent_id", Text), need("key", Text),
+    need("request_hash", Text), need("chain_id", BIG), need("hub", Text), need("purse", Text), need("epoch", BIG),
+    need("resource", Text), need("host", Text), need("pay_to", Text), need("amount_micros", BIG), need("nonce", Text),
+    need("salt", Text), need("valid_after", BIG), need("valid_before", BIG), need("action_hash", Text),
+    need("made_at", BIG), need("body", Text), may("approval_id", Text), may("voided_at", BIG), may("paid_at", BIG),
+    may("tx_hash", Text), may("event_id", Text),
+    Index("bills_key", "agent_id", "public_id", "key", unique=True),
+    Index("bills_nonce", "purse", "nonce", unique=True),
+    Index("bills_open", "public_id", "valid_before"),
+    Index("bills_mandate", "public_id", "made_at", "bill_id"),
+    Index("bills_paid", "public_id", "paid_at"),
+    Index("bills_hub", "hub"),
+)  # fmt: skip
+Table(
     "hosted_keys", metadata,
     Column("agent_id", Text, primary_key=True), need("number", BIG), need("address", Text), need("made_at", BIG),
     need("ends_with_apps", SmallInteger), may("ended_at", BIG), may("away_at", BIG),

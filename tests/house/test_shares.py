@@ -13,7 +13,7 @@ ROOT: Final = Path(__file__).parents[2]
 # Handlers of owners and agents write these: every INSERT of theirs counts against the owner's day
 # (`tools.call.allowance`), shown in tests/tools/call/test_stored.py.
 BY_THE_DAY: Final = {
-    "agent_keys", "agents", "approvals", "balance_events", "balances", "deposit_addresses", "held_tasks", "idempotency", "ledger_back_steps", "ledger_checkpoints",
+    "agent_keys", "agents", "approvals", "balance_events", "bills", "balances", "deposit_addresses", "held_tasks", "idempotency", "ledger_back_steps", "ledger_checkpoints",
     "ledger_events", "ledger_heads", "limit_log", "mandates", "order_counters", "order_fills", "orders", "own_limits", "paper_books", "paper_checkpoints",
     "paper_entries", "paper_snapshots", "paper_watch", "policies", "policy_changes", "proven_addresses", "reservations", "sent_calls", "signer_nonces", "transfer_reports",
     "venue_agent_keys", "venue_builder_fees", "venue_challenges", "venue_intents", "venue_links", "webhooks",

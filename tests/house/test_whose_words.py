@@ -135,6 +135,7 @@ PositionOut: product book side margin_mode
 PreparedBy: id
 ProbedPosition: key
 Product: product tick_example funding_hourly
+PurseTerms: payees hub
 ReconcileOut: why
 RefusalShown: error venue_kind
 RefusedOut: vault_error

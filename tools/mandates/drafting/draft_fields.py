@@ -11,6 +11,7 @@ from domain.mandates.acceptance import revise
 from domain.mandates.clauses import Clause, clauses
 from domain.mandates.mandate import MAX_HORIZON_DAYS, MAX_PAYOUT_BPS, Mandate
 from domain.mandates.markets import from_config, label_targets, resolve
+from domain.mandates.purse_entries import purse_of, with_purse
 from domain.mandates.target_parsing import MAX_ENTRIES, check_entry_count, validate_targets
 from domain.mandates.targets import DEFAULT_TARGETS, Target
 from domain.money import ZERO, Usdc
@@ -50,7 +51,8 @@ class TypedFields(RequestModel):
     allowed_targets: list[dict[str, object]] | None = Field(
         default=None,
         max_length=MAX_ENTRIES,
-        description="{kind: vault | x402, hosts? | contract, address, selector, self_args: "
+        description="{kind: vault | x402, hosts?, purse?: {per_payment_usdc?, per_day_usdc?, "
+        "float_usdc?, payees?} | contract, address, selector, self_args: "
         "places of the vault's address | venue, venue, symbols?}",
     )
     markets: list[str] | None = Field(
@@ -127,9 +129,11 @@ def payout(terms: TypedFields) -> tuple[str, int]:
     return kind, bps
 
 
-def targets(terms: ProposeIn, ctx: AnyContext, chain_id: int) -> tuple[Target, ...]:
-    """The allowed targets: as given, and what the named markets stand for; their labels are the
-    service's own.
+def targets(
+    terms: ProposeIn, ctx: AnyContext, chain_id: int, per_tx: Usdc, per_day: Usdc
+) -> tuple[Target, ...]:
+    """The allowed targets: as given, what the named markets stand for, and the calls of a purse;
+    their labels are the service's own. `per_tx` and `per_day` are the mandate's caps.
     """
     listed: tuple[Target, ...] = ()
     markets = from_config(ctx.config.markets)
@@ -139,6 +143,8 @@ def targets(terms: ProposeIn, ctx: AnyContext, chain_id: int) -> tuple[Target, .
     if terms.markets:
         resolved = resolve(terms.markets, markets, chain_id)
         listed = tuple(dict.fromkeys((*(listed or DEFAULT_TARGETS), *resolved)))
+    if purse_of(listed) is not None or chain_id in ctx.chains.ids():
+        listed = with_purse(listed, ctx.chains.get(chain_id), per_tx, per_day)
     check_entry_count(listed, "markets" if terms.markets else "allowed_targets")
     return listed if terms.allowed_targets is not None or terms.markets else DEFAULT_TARGETS
 
@@ -204,6 +210,9 @@ def applied(
     name = address = None
     if terms.agent_id is not None:
         name, address = agent_in(uow, ctx, terms.agent_id, chain_id)
+    listed = targets(terms, ctx, chain_id, per_tx, per_day)
+    if any(t.probe and t.address and uow.bills.names(t.address) for t in listed):
+        raise invalid("allowed_targets", "what lies in a purse is spent: no probe values it")
     changed = replace(
         mandate,
         budget_usdc=terms.budget_usdc,
@@ -215,7 +224,7 @@ def applied(
         horizon_days=terms.horizon_days,
         payout_kind=kind,
         payout_bps=bps,
-        allowed_targets=targets(terms, ctx, chain_id),
+        allowed_targets=listed,
         approval_above_usdc=terms.approval_above_usdc,
         approvals_on_chain=vault_keeps_approvals,
         on_floor=terms.on_floor,

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from pydantic import Field
+
 from domain.chain_facts import Call, Receipt, Simulation, StagedLog, VaultLog
 from domain.ledger.events.chain_events import LOG_OF
 from domain.mandates.mandate import Mandate, SignedTerms, Status
+from domain.mandates.purse_entries import purse_of
+from domain.mandates.purses import PurseTerms
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
 from domain.refusals import Refused, refusal
@@ -37,6 +41,11 @@ class CallOut(ResponseModel):
     """A transaction to sign and send, or why there is none."""
 
     configured: bool
+    first: Call | None = Field(
+        default=None,
+        description="to be sent before `call`, once: it makes the contract that holds the limits "
+        "of the purse",
+    )
     call: Call | None = None
     decoded: ExplainedCall | None = None
     predicted_vault: str | None = None
@@ -95,14 +104,24 @@ def create_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, CreatePreview])
     # Terms that are younger than the newest block can be created from the next one on: the try
     # says nothing of them.
     young = tried is not None and tried.block.at.timestamp() < int(signed.message["issuedAt"])
-    if tried is not None and not tried.ok and not young:
+    hub = _missing_hub(mandate, tried)
+    if tried is not None and not tried.ok and not young and hub is None:
         raise Refused(reverts(tried.revert, next_steps=(_READ_IT,)))
     return CallOut(
         configured=True,
+        first=None if hub is None else chain.hub_call(hub),
         predicted_vault=ctx.facts.predicted,
         capabilities=capabilities(ctx, chain),
         **call_parts(chain, _factory_call(chain, mandate, signed), tried),
     )
+
+
+def _missing_hub(mandate: Mandate, tried: Simulation | None) -> PurseTerms | None:
+    """The purse whose hub nobody has deployed yet: the factory refuses a target without code."""
+    purse, revert = purse_of(mandate.allowed_targets), tried.revert if tried else None
+    if purse is None or purse.is_plain or revert is None or revert.name != "BadTarget":
+        return None
+    return purse if str(revert.args.get("target")).lower() == purse.hub.lower() else None
 
 
 async def gather_receipt(deps: Deps, caller: Caller, request: ByTx) -> Receipt | None:

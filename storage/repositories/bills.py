@@ -1,0 +1,99 @@
+"""Bills of purses: stored before they can be paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from domain.mandates.bills import Bill
+from domain.money import Usdc
+from storage.codec import Table
+from storage.sql import Repository, exists, micros, number
+
+BILLS: Final = Table(
+    "bills",
+    Bill,
+    key="bill_id",
+    names={"amount": "amount_micros"},
+    body={n: n for n in ("token", "accepted", "echoed", "why", "payment_identifier", "signature")},
+)
+_OPEN: Final = "paid_at IS NULL AND voided_at IS NULL AND valid_before > :now"
+_KEY: Final = "agent_id = :agent AND public_id = :mandate"
+OPEN_MOST: Final = 500
+
+
+class BillRepository(Repository):
+    """One row a bill; one a key of an agent's mandate, and one a nonce of a purse."""
+
+    def add(self, bill: Bill) -> None:
+        """Store a new bill. Errors: `Duplicate` where its key or its nonce is taken."""
+        BILLS.add(self._sql, bill)
+
+    def save(self, bill: Bill) -> None:
+        """Store a changed bill."""
+        self._sql.run(BILLS.upsert, **BILLS.row(bill))
+
+    def get(self, public_id: str, bill_id: str) -> Bill | None:
+        """One bill of a mandate."""
+        where = "bill_id = :id AND public_id = :mandate"
+        return BILLS.first(self._sql, where, id=bill_id, mandate=public_id)
+
+    def find(self, agent_id: str, public_id: str, key: str) -> Bill | None:
+        """The bill of an agent's key."""
+        where = f"{_KEY} AND key = :key"
+        return BILLS.first(self._sql, where, agent=agent_id, mandate=public_id, key=key)
+
+    def open_of_request(
+        self, agent_id: str, public_id: str, request_hash: str, now: datetime
+    ) -> Bill | None:
+        """The newest open bill that an agent asked for by this very request."""
+        where = f"{_KEY} AND request_hash = :hash AND {_OPEN} ORDER BY made_at DESC LIMIT 1"
+        named = {"agent": agent_id, "mandate": public_id, "hash": request_hash}
+        return BILLS.first(self._sql, where, now=int(now.timestamp()), **named)
+
+    def by_nonce(self, purse: str, nonce: str) -> Bill | None:
+        """The bill that a payment of a purse settles."""
+        where = "purse = :purse AND nonce = :nonce"
+        return BILLS.first(self._sql, where, purse=purse, nonce=nonce.lower())
+
+    def open(self, public_id: str, now: datetime) -> list[Bill]:
+        """A mandate's bills that may still be paid, oldest first."""
+        where = f"public_id = :mandate AND {_OPEN} ORDER BY made_at, bill_id LIMIT :most"
+        named = {"mandate": public_id, "now": int(now.timestamp()), "most": OPEN_MOST}
+        return BILLS.all(self._sql, where, **named)
+
+    def paid_between(self, public_id: str, since: datetime, until: datetime) -> Usdc:
+        """The sum of a mandate's bills that were paid from a time on and before another."""
+        text = (
+            "SELECT sum(amount_micros) AS n FROM bills WHERE public_id = :mandate "
+            "AND paid_at >= :since AND paid_at < :until"
+        )
+        times = {"since": micros(since), "until": micros(until)}
+        return Usdc(number(self._sql, text, mandate=public_id, **times))
+
+    def page(self, public_id: str, *, after: str | None, limit: int) -> Sequence[Bill]:
+        """A mandate's bills, newest first."""
+        by = "made_at, bill_id"
+        return BILLS.page(self._sql, "public_id = :mandate", by, after, limit, mandate=public_id)
+
+    def mark_paid(self, bill: Bill, *, tx_hash: str, event_id: str, at: datetime) -> None:
+        """Note the chain's row of the payment."""
+        self.save(replace(bill, tx_hash=tx_hash, event_id=event_id, paid_at=at))
+
+    def mark_unpaid(self, bill: Bill) -> None:
+        """Take the payment back: its block is no longer of the chain."""
+        self.save(replace(bill, tx_hash=None, event_id=None, paid_at=None))
+
+    def void(self, purse: str, epoch: int, at: datetime) -> None:
+        """No unpaid bill of an epoch before this one can be paid any more."""
+        text = (
+            "UPDATE bills SET voided_at = :at WHERE purse = :purse AND epoch < :epoch "
+            "AND paid_at IS NULL AND voided_at IS NULL"
+        )
+        self._sql.run(text, at=micros(at), purse=purse, epoch=epoch)
+
+    def names(self, address: str) -> bool:
+        """True for the address of a purse or a hub that bills are of."""
+        return exists(self._sql, "bills WHERE purse = :at OR hub = :at", at=address)
