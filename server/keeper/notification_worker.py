@@ -259,6 +259,7 @@ class NotificationWorker:
             link=base + path,
             settings_link=base + NOTICES_PAGE,
             stop_link=base + stop_path(signing, webhook.webhook_id),
+            language=webhook.language,
         )
         return await self._mail.send(letter)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import written
@@ -99,9 +99,20 @@ def _queue(
 def quiet_until(
     settings: NoticeSettings, channel: Channel, kind: MessageKind, at: datetime
 ) -> datetime | None:
-    """The end of the owner's quiet hours, where a message of a kind falls into them."""
+    """The end of the owner's quiet hours, where a message of a kind falls into them; None also
+    where this machine does not know their zone.
+    """
     hours = settings.hours_for(channel, kind)
-    return None if hours is None else hours.over_at(at, ZoneInfo(hours.zone))
+    zone = None if hours is None else zone_of(hours.zone)
+    return None if hours is None or zone is None else hours.over_at(at, zone)
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """A zone of the IANA database; None for a name that it does not have, or has no more."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def note_attempt(
