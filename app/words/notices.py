@@ -22,6 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "mandate.settled": _("a mandate is settled"),
     "deposit.seen": _("a deposit arrived in a vault"),
     "transfer.in": _("an agent received money that it had not reported"),
+    "order.asked": _("an order needs your signature"),
     "order.unknown": _("the outcome of an order is unknown"),
 }
 """The kinds of notices (`domain/mandates/notice_choices.py`), as their owner reads them."""

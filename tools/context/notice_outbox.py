@@ -24,6 +24,7 @@ from domain.reads.notices import (
     AcceptanceEndedNotice,
     ApprovalAskedNotice,
     Notice,
+    OrderAskedNotice,
     OrderUnknownNotice,
     TransferNotice,
     item_path,
@@ -207,6 +208,20 @@ def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:
     enqueue_notice(
         uow, mandate.owner_id, Notice(kind="mandate.acceptance_ended", key=key, data=data), now
     )
+
+
+def order_asked(uow: UnitOfWork, order: Order, now: datetime) -> None:
+    """Notice: an order that an agent prepared waits for its owner's signature."""
+    data = OrderAskedNotice(
+        order_id=order.order_id,
+        mode=order.mode,
+        product=order.product,
+        side=order.side,
+        notional=str(order.notional),
+        expires_at=timestamp(order.expires_at),
+    )
+    notice = Notice(kind="order.asked", key=f"asked:{order.order_id}", data=data)
+    enqueue_notice(uow, order.owner_id, notice, now)
 
 
 def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:

@@ -58,7 +58,7 @@ class QuietIn(RequestModel):
     begins: Clock
     ends: Clock
     approvals_break_through: bool = Field(
-        default=True, description="an action that waits for an approval is told all the same"
+        default=True, description="what waits for an approval or a signature is told all the same"
     )
 
 
