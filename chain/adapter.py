@@ -14,7 +14,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
-from chain.reads import positions, receipts, sending, vault_states
+from chain.reads import positions, purse_states, receipts, sending, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transaction_of_nonce, transactions_to
 from chain.reads.vault_state_cache import VaultStateCache
@@ -24,6 +24,7 @@ from chain.rpc.node_pool import FAULTS, NodePool
 from domain.chain_facts import (
     BlockStamp,
     Call,
+    PurseState,
     Receipt,
     SendingFacts,
     SentTransactions,
@@ -124,6 +125,21 @@ class EvmChain(BlockReader):
         if block is None and (agreed or not self.asks_several):
             self._state_cache.keep(states)
         return states
+
+    async def purse_states(
+        self, purses: Sequence[str], *, block: BlockStamp | None = None
+    ) -> Mapping[str, PurseState]:
+        """Read many purses at one block, the newest unless one is given, by address in lower case;
+        one on which more than half of the nodes do not agree is left out.
+
+        Errors: `chain_unavailable` where there is none on which they agree.
+        """
+        if not purses:
+            return {}
+        if self.asks_several:
+            return await purse_states.agreed_states(self, purses, block)
+        at = block if block is not None else await self.latest()
+        return await purse_states.purse_states(self, purses, at)
 
     def short_deadline(self) -> AbstractContextManager[None]:
         """Context in which all reads of the chain together wait no longer than `read_ms`."""

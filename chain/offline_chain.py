@@ -34,6 +34,7 @@ _SUMS: Final = (
     "amount", "spent", "returned", "approved", "cash", "floor", "gain", "agentFee", "totalSpent",
     "totalReturned",
 )  # fmt: skip
+_PUT: Final = ("amount", "toOwner", "fundedToday")  # the same of a hub's log
 _APPROVE: Final = keccak(text="approve(address,uint256)")[:4]
 
 
@@ -143,6 +144,10 @@ class OfflineChain:
             return abi_codec.function_call("fund(uint256)", [amount])
         return abi_codec.function_call("drain()", [])
 
+    def sweep_call(self, hub: str, vault: str) -> Call:
+        """Calldata by which anybody sends the owner what lies in the purse of a settled vault."""
+        return Call(self.chain_id, hub, abi_codec.calldata("PurseHub", "sweep", (vault,)))
+
     def configured(self, subject: str, value: str | None) -> str:
         """Require a setting. Errors: `not_configured` where it is unset."""
         if value is None:
@@ -164,6 +169,26 @@ class OfflineChain:
             return None
         mandate = args.get("digest") if of_factory else args.get("mandate")
         return VaultLog(name, address, mandate, args, log.tx_hash, log.index, block)
+
+    def purse_log(self, log: decoding.Log, block: BlockStamp) -> VaultLog | None:
+        """One log of USDC or of a hub of purses as it stands, before the logs of purses are made of
+        them (`chain.logs.purse_logs`); None for any other.
+        """
+        address, name, args = abi_codec.checksummed(log.address), "", dict[str, object]()
+        if address != self.usdc:
+            name, args = abi_codec.decode_log("PurseHub", log.topics, log.data) or ("", args)
+            if name not in abi_codec.HUB_EVENTS:
+                return None
+        elif used := abi_codec.authorization_used(log.topics):
+            name, args = "AuthorizationUsed", dict(zip(("purse", "nonce"), used, strict=True))
+        elif moved := self.transfer(log):
+            name = "Transfer"
+            args = {"from": moved.sender, "to": moved.recipient, "amount": moved.amount}
+        if not name or any(isinstance(v := args.get(n), int) and v > LIMIT_MICROS for n in _PUT):
+            return None
+        mandate = args.get("mandate")
+        told_by = mandate if isinstance(mandate, str) else None
+        return VaultLog(name, address, told_by, args, log.tx_hash, log.index, block)
 
     def transfer(self, log: decoding.Log) -> TransferLog | None:
         """Decode one ERC-20 transfer; None for any other log."""

@@ -64,8 +64,39 @@ class VaultState:
 
 
 @dataclass(frozen=True, slots=True)
+class PurseFacts:
+    """The place of a vault's purse, and the hub that keeps it. Shapes: addresses in lower case."""
+
+    address: str
+    hub: str
+    vault: str
+
+
+PURSE_DUST: Final = Usdc(10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class PurseState:
+    """A purse at one block; `exists` is false before it was opened. Units: USDC.
+
+    Shapes: bills whose nonce begins with another `epoch` are void.
+    """
+
+    address: str
+    block: BlockStamp
+    exists: bool
+    balance: Usdc = ZERO
+    epoch: int = 0
+
+    @property
+    def is_filled(self) -> bool:
+        """True where more than 0.01 USDC lies in it: less is worth no transaction."""
+        return self.balance > PURSE_DUST
+
+
+@dataclass(frozen=True, slots=True)
 class VaultLog:
-    """One decoded log of a vault or the factory.
+    """One decoded log of a vault, a vault's purse or the factory.
 
     Shapes: `name` is the event's Solidity name (Deposited, Executed, …, MandateCreated); `args`
     has its arguments by Solidity name, uint256 amounts as int base units, addresses EIP-55, bytes
@@ -137,7 +168,8 @@ class Revert:
 class Receipt:
     """A mined transaction.
 
-    `data` is the calldata of one that failed, 0x hex, where the node still knows it.
+    `data` is the calldata of one that failed, 0x hex, where the node still knows it. `purse_logs`
+    are those of USDC and of hubs, of which the logs of purses are made.
     """
 
     tx_hash: str
@@ -150,6 +182,7 @@ class Receipt:
     transfers: tuple[TransferLog, ...]
     revert: Revert | None = None
     data: str | None = None
+    purse_logs: tuple[VaultLog, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from domain.chain_facts import (
     Call,
     DecodedCalldata,
     InnerCall,
+    PurseState,
     Receipt,
     SendingFacts,
     SentTransactions,
@@ -142,6 +143,9 @@ class Chain(Actions, ApprovalChain, PurseChain, Protocol):
     def hub_call(self, purse: PurseTerms) -> Call:
         """The call that makes the hub of a purse's limits, whoever sends it."""
 
+    def sweep_call(self, hub: str, vault: str) -> Call:
+        """Calldata by which anybody sends the owner what lies in the purse of a settled vault."""
+
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""
 
@@ -167,6 +171,13 @@ class Chain(Actions, ApprovalChain, PurseChain, Protocol):
         self, vaults: Sequence[str], *, agreed: bool = False
     ) -> Mapping[str, VaultState]:
         """Read many vaults at one block; `agreed`: only states on which most nodes agree."""
+
+    async def purse_states(
+        self, purses: Sequence[str], *, block: BlockStamp | None = None
+    ) -> Mapping[str, PurseState]:
+        """Read many purses at one block, the newest by default, by address in lower case; only
+        states on which most nodes agree.
+        """
 
     async def block(self, number: int) -> BlockStamp | None:
         """A block's number, hash and time; None where the chain has none of that number."""

@@ -66,6 +66,11 @@ def bounds(day: str) -> tuple[datetime, datetime]:
     return begins, begins + timedelta(days=1)
 
 
+def from_unix(seconds: int) -> datetime:
+    """The UTC time of unix seconds."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def midnight(now: datetime) -> datetime:
     """The next 00:00 UTC."""
     day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

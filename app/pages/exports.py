@@ -29,7 +29,8 @@ _FEES: Final = ("tools", "venue", "network", "unclassified", "agent")
 COLUMNS: Final = (
     "date_utc", "mandate", "what", "kind", "amount_usdc", "transaction", "network",
     "counter_value_usdc", "deposits_usdc", "withdrawals_usdc", "realized_usdc", "estimated_usdc",
-    *(f"fee_{name}_usdc" for name in _FEES), "value_after_usdc", "reported_by",
+    *(f"fee_{name}_usdc" for name in _FEES), "taken_out_usdc", "paid_x402_usdc", "in_purse_usdc",
+    "value_after_usdc", "reported_by",
     "confirmed_on_chain", "market_as_told", "words_of_the_reporter", "event_id",
 )  # fmt: skip
 
@@ -41,13 +42,16 @@ def title_of(code: str) -> str:
 
 
 def _figures(figures: Json) -> tuple[object, ...]:
-    flows, result = figures["flows"], figures["result"]
+    flows, result, spent = figures["flows"], figures["result"], figures["spent"]
     return (
         flows["deposits"],
         flows["withdrawals"],
         result["realized"],
         result["estimated"],
         *(figures["fees"]["by_type"][name] for name in _FEES),
+        spent["total"],
+        spent["payments"],
+        spent["in_purse"],
         figures["worth"]["end"],
     )
 

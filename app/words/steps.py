@@ -15,6 +15,13 @@ TITLES: Final[Mapping[str, str]] = {
     "move": _("Moved"),
     "executed": _("Action seen on chain; the agent has not reported it"),
     "unwound": _("Position closed"),
+    "into_purse": _("Put into the purse"),
+    "out_of_purse": _("Taken back out of the purse"),
+    "purse_funded": _("Put into the purse"),
+    "purse_drained": _("Taken back out of the purse"),
+    "purse_came_in": _("Somebody sent money into the purse"),
+    "purse_voided": _("Open payments made void"),
+    "purse_paid": _("Paid out of the purse"),
     "deposit": _("Deposit"),
     "withdraw": _("Withdrawal"),
     "signed": _("You signed the terms"),
@@ -74,9 +81,15 @@ UNPROVEN: Final = _("reported without a transaction; not counted")
 CONTRADICTED: Final = _("the agent reported other figures; the chain’s figures count")
 # What speaks for a transaction in which several things happened, the most telling first.
 LEADS: Final = (
-    "buy", "sell", "move", "unwound", "executed", "withdraw", "deposit",
-    "stop", "resolve", "payout", "paused", "resumed",
+    "buy", "sell", "move", "into_purse", "out_of_purse", "unwound", "executed", "withdraw",
+    "deposit", "stop", "resolve", "payout", "paused", "resumed",
 )  # fmt: skip
+
+TOLD_BY: Final = {
+    "stop": "paused",
+    "into_purse": "purse_funded",
+    "out_of_purse": "purse_drained",
+}
 
 
 def _title(step: Json) -> str:
@@ -154,6 +167,9 @@ def lines(steps: Iterable[Json], limit: int | None = None) -> tuple[Record, ...]
 
 
 def _telling(group: list[Json]) -> list[Json]:
-    """The steps without the pause that every stop is on chain."""
-    stops = any(s["code"] == "stop" for s in group)
-    return [s for s in group if not (stops and s["code"] == "paused")]
+    """The steps without what another says already: a stop pauses, a call moves what the purse says
+    that it got or gave.
+    """
+    codes = {s["code"] for s in group}
+    repeated = {TOLD_BY[code] for code in codes & TOLD_BY.keys()}
+    return [s for s in group if s["code"] not in repeated]

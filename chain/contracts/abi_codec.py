@@ -22,6 +22,9 @@ from domain.text import escape_unfit
 # A value of any ABI type, as eth_abi has it or as it is shown; an artifact's JSON.
 AbiValue: TypeAlias = Any
 ERC20_TRANSFER_TOPIC: Final = "0x" + keccak(text="Transfer(address,address,uint256)").hex()
+AUTHORIZATION_USED_TOPIC: Final = "0x" + keccak(text="AuthorizationUsed(address,bytes32)").hex()
+HUB_EVENTS: Final = ("PurseFunded", "PurseDrained", "PurseVoided")
+"""The logs of a hub of purses that are rows of the ledger."""
 FLOOR_REASON: Final = 3
 _AN_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
 CACHE_SIZE: Final = 4_096
@@ -163,6 +166,20 @@ def _events(contract: str) -> Mapping[bytes, Item]:
 def event_topics(contract: str) -> tuple[str, ...]:
     """topic0 of every event of a contract, 0x hex."""
     return tuple("0x" + t.hex() for t in _events(contract))
+
+
+def hub_topics() -> tuple[str, ...]:
+    """topic0 of the `HUB_EVENTS`, 0x hex."""
+    return tuple("0x" + items("PurseHub", "event")[n].selector.hex() for n in HUB_EVENTS)
+
+
+def authorization_used(topics: Sequence[bytes]) -> tuple[str, str] | None:
+    """(payer, nonce) of the log by which USDC tells that a signed transfer was made (EIP-3009);
+    None for any other.
+    """
+    if len(topics) != 3 or "0x" + bytes(topics[0]).hex() != AUTHORIZATION_USED_TOPIC:
+        return None
+    return checksummed("0x" + bytes(topics[1])[-20:].hex()), "0x" + bytes(topics[2]).hex()
 
 
 def decode_log(

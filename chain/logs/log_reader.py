@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
+from chain.logs.purse_logs import paired, token_filters
 from chain.rpc import decoding
 from chain.rpc.decoding import Header, Log
 from chain.rpc.errors import NodeError
-from domain.chain_facts import BlockStamp, VaultLog
+from domain.chain_facts import BlockStamp, PurseFacts, VaultLog
 from domain.refusals import Refused
 
 ADDRESSES_PER_CALL: Final = 500
@@ -21,12 +22,46 @@ WINDOW: Final = 128
 FIRST_CHUNK: Final = 2_000
 LARGEST_CHUNK: Final = 10_000
 BLOCKS_AT_ONCE: Final = 50
-_OURS: Final[Mapping[str, object]] = {
-    "topics": [
-        [*abi_codec.event_topics("MandateVaultFactory"), *abi_codec.event_topics("MandateVault")]
-    ]
-}
 _ADVICE: Final = re.compile(r"\[0x([0-9a-f]+),\s*0x([0-9a-f]+)\]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The vaults and purses that are read. Shapes: addresses in lower case; `purses` by theirs."""
+
+    vaults: frozenset[str] = frozenset()
+    purses: Mapping[str, PurseFacts] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, vaults: Iterable[str], purses: Iterable[PurseFacts] = ()) -> Watched:
+        """Vaults in any case, and purses."""
+        return cls(frozenset(v.lower() for v in vaults), {p.address: p for p in purses})
+
+    @property
+    def addresses(self) -> list[str]:
+        """The contracts whose logs begin with a mandate: the vaults, and the hubs of the purses."""
+        return sorted(self.vaults | {p.hub for p in self.purses.values()})
+
+    def topics(self) -> dict[str, object]:
+        """The filter of their events."""
+        hub = abi_codec.hub_topics() if self.purses else ()
+        return {"topics": [[*abi_codec.event_topics("MandateVault"), *hub]]}
+
+    def all_topics(self) -> dict[str, object]:
+        """The same, with the factory's."""
+        hub = abi_codec.hub_topics() if self.purses else ()
+        own = (
+            *abi_codec.event_topics("MandateVaultFactory"),
+            *abi_codec.event_topics("MandateVault"),
+        )
+        return {"topics": [[*own, *hub]]}
+
+    def with_vaults(self, vaults: Iterable[str]) -> Watched:
+        """The same with more vaults."""
+        return replace(self, vaults=self.vaults.union(vaults))
+
+
+NOBODY: Final = Watched()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,58 +170,58 @@ class LogReader:
             reader.chunk = max(1, reader.chunk // 2)
 
     async def step(
-        self, cursor: ReadCursor | None, vaults: Iterable[str], head: Header | None = None
+        self, cursor: ReadCursor | None, watched: Watched, head: Header | None = None
     ) -> BlockRange | ReorgDetected | None:
         """Read on from the cursor up to `head`, the node's newest block by default; None when there
-        is nothing new. `vaults` are the known vault addresses. Errors: `chain_unavailable`.
+        is nothing new. Errors: `chain_unavailable`.
         """
         newest = await self.chain.newest() if head is None else head
         self._require_all_fields = newest.proved is True
         if cursor is None:
             cursor = ReadCursor(max(self.chain.facts.start_block - 1, -1), None)
         with readable(self.chain):
-            return await self._step(cursor, {v.lower() for v in vaults}, newest.block)
+            return await self._step(cursor, watched, newest.block)
 
     async def _step(
-        self, cursor: ReadCursor, vaults: set[str], head: BlockStamp
+        self, cursor: ReadCursor, watched: Watched, head: BlockStamp
     ) -> BlockRange | ReorgDetected | None:
         outcome: BlockRange | ReorgDetected | None = None
         match next_read(cursor, head, window=self.window):
             case "rewind":
                 outcome = ReorgDetected(head)
             case "next block":
-                outcome = await self._next_blocks(cursor, head, vaults)
+                outcome = await self._next_blocks(cursor, head, watched)
             case "history":
                 high = min(cursor.block + self.chunk, head.number - self.window)
-                outcome = await self._history(cursor, high, head, vaults)
+                outcome = await self._history(cursor, high, head, watched)
         if isinstance(outcome, ReorgDetected):
             await self.chain.node().prove()  # that the node still serves this chain
         return outcome
 
-    async def logs_of(self, vaults: Iterable[str], low: int, high: int) -> list[VaultLog]:
-        """Logs of the given vaults in the blocks from `low` to `high`, both inclusive, in chain
-        order. Errors: `chain_unavailable`.
+    async def logs_of(self, watched: Watched, low: int, high: int) -> list[VaultLog]:
+        """Logs of the given vaults and purses in the blocks from `low` to `high`, both inclusive,
+        in chain order. Errors: `chain_unavailable`.
         """
-        request = _of("MandateVault") | {"address": sorted(vaults)}
+        request = watched.topics() | {"address": watched.addresses}
         with readable(self.chain):
             raws = await self._logs(request, low, high)
+            raws += await self._purse_logs(watched, low, high)
             stamps = await self._stamps({raw.block for raw in raws})
-            logs = list(self._decoded(raws, stamps))
+            logs = [*self._decoded(raws, stamps), *self._of_purses(raws, stamps, watched)]
         return sorted(logs, key=lambda g: (g.block.number, g.log_index))
 
     async def logs_in_range(
-        self, addresses: Iterable[str], low: int, high: int
+        self, watched: Watched, low: int, high: int
     ) -> tuple[BlockStamp, tuple[VaultLog, ...]]:
         """(last block, logs in chain order) of the blocks from `low` to `high`, both inclusive: the
         same logs that `step` would return. Errors: `chain_unavailable`.
         """
-        vaults = {v.lower() for v in addresses}
         with readable(self.chain):
             if high - low < BLOCKS_AT_ONCE:
-                raws = await self._ranged_logs(low, high, vaults)
+                raws = await self._ranged_logs(low, high, watched)
             else:
-                raws = await self._past_logs(vaults, low, high)
-            read = await self._stamped(raws, vaults, ReadCursor(low - 1, None), high)
+                raws = await self._past_logs(watched, low, high)
+            read = await self._stamped(raws, watched, ReadCursor(low - 1, None), high)
         return read.head, read.logs
 
     async def filtered_logs(
@@ -203,27 +238,37 @@ class LogReader:
         any contract. Errors: `chain_unavailable`.
         """
         with readable(self.chain):
-            raws = await self._ranged_logs(low, high, set())
+            raws = await self._ranged_logs(low, high, NOBODY)
             stamps = await self._stamps({raw.block for raw in raws})
             return tuple(self._decoded(raws, stamps))
 
-    async def _ranged_logs(self, low: int, high: int, vaults: set[str]) -> list[Log]:
-        return [] if self.chain.factory is None else await self._logs(_OURS, low, high, vaults)
+    async def _ranged_logs(self, low: int, high: int, watched: Watched) -> list[Log]:
+        if self.chain.factory is None:
+            return []
+        logs = await self._logs(watched.all_topics(), low, high, watched)
+        return logs + await self._purse_logs(watched, low, high)
+
+    async def _purse_logs(self, watched: Watched, low: int, high: int) -> list[Log]:
+        """Logs of USDC about the purses in a range."""
+        if not watched.purses or self.chain.usdc is None:
+            return []
+        filters = token_filters(self.chain.usdc, watched.purses)
+        return [g for of in filters for g in await self._logs(of, low, high)]
 
     async def _history(
-        self, cursor: ReadCursor, high: int, head: BlockStamp, vaults: set[str]
+        self, cursor: ReadCursor, high: int, head: BlockStamp, watched: Watched
     ) -> BlockRange | ReorgDetected:
         if cursor.hash is not None:
             block = await self.chain.block(cursor.block)
             if block is None or block.hash != cursor.hash:
                 return ReorgDetected(head)
-        logs = await self._past_logs(vaults, cursor.block + 1, high)
-        return await self._stamped(logs, vaults, cursor, high, head)
+        logs = await self._past_logs(watched, cursor.block + 1, high)
+        return await self._stamped(logs, watched, cursor, high, head)
 
     async def _stamped(
         self,
         raws: Sequence[Log],
-        vaults: set[str],
+        watched: Watched,
         since: ReadCursor,
         high: int,
         head: BlockStamp | None = None,
@@ -235,7 +280,7 @@ class LogReader:
         if any(not since.block < number <= high for number in stamps):
             raise self._unavailable("logs of other blocks than those asked for")
         end = stamps[high]
-        return self._read(raws, stamps, vaults, since, end, end if head is None else head)
+        return self._read(raws, stamps, watched, since, end, end if head is None else head)
 
     async def _stamps(self, numbers: Iterable[int]) -> dict[int, BlockStamp]:
         """Stamps of these blocks, lowest first."""
@@ -243,7 +288,7 @@ class LogReader:
         return {n: h.block for n, h in headers.items()}
 
     async def _next_blocks(
-        self, cursor: ReadCursor, head: BlockStamp, vaults: set[str]
+        self, cursor: ReadCursor, head: BlockStamp, watched: Watched
     ) -> BlockRange | ReorgDetected:
         """Read the next blocks, each the child of the one before.
 
@@ -263,29 +308,34 @@ class LogReader:
             parent_hash = header.block.hash
         stamps = {n: h.block for n, h in headers.items()}
         confirmed_height = head.number - self.chain.confirmations
-        logs = await self._run_logs([s for n, s in stamps.items() if n <= confirmed_height], vaults)
-        logs += await self._block_logs(
-            [s.hash for n, s in stamps.items() if n > confirmed_height], vaults
+        logs = await self._run_logs(
+            [s for n, s in stamps.items() if n <= confirmed_height], watched
         )
-        return self._read(logs, stamps, vaults, cursor, stamps[high], head)
+        logs += await self._block_logs(
+            [s.hash for n, s in stamps.items() if n > confirmed_height], watched
+        )
+        return self._read(logs, stamps, watched, cursor, stamps[high], head)
 
     def _read(
         self,
         raws: Sequence[Log],
         stamps: Mapping[int, BlockStamp],
-        vaults: set[str],
+        watched: Watched,
         since: ReadCursor,
         end: BlockStamp,
         head: BlockStamp,
     ) -> BlockRange:
         logs = sorted(self._decoded(raws, stamps), key=lambda g: (g.block.number, g.log_index))
         created = (str(g.args["vault"]) for g in logs if g.name == "MandateCreated")
-        vault_addresses = vaults.union(v.lower() for v in created)
-        vault_logs = tuple(
+        vault_addresses = watched.vaults.union(v.lower() for v in created)
+        read = [
             g for g in logs if g.name == "MandateCreated" or g.address.lower() in vault_addresses
-        )
+        ]
+        if watched.purses:
+            read += self._of_purses(raws, stamps, watched)
+            read.sort(key=lambda g: (g.block.number, g.log_index))
         return BlockRange(
-            vault_logs, tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
+            tuple(read), tuple(stamps.values()), since, ReadCursor(end.number, end.hash), head
         )
 
     def _decoded(self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp]) -> Iterator[VaultLog]:
@@ -297,64 +347,82 @@ class LogReader:
             if log is not None:
                 yield log
 
-    async def _run_logs(self, stamps: Sequence[BlockStamp], vaults: set[str]) -> list[Log]:
+    def _of_purses(
+        self, raws: Sequence[Log], stamps: Mapping[int, BlockStamp], watched: Watched
+    ) -> list[VaultLog]:
+        """The logs of the purses, out of raw ones whose blocks were compared."""
+        logs = (self.chain.purse_log(raw, stamps[raw.block]) for raw in raws)
+        return paired([g for g in logs if g is not None], watched.purses)
+
+    async def _run_logs(self, stamps: Sequence[BlockStamp], watched: Watched) -> list[Log]:
         """Logs with our topics of consecutive blocks, few enough to need no address filter."""
         if len(stamps) < 2 or self.chain.factory is None:
-            return await self._block_logs([s.hash for s in stamps], vaults)
-        return await self._ranged_logs(stamps[0].number, stamps[-1].number, vaults)
+            return await self._block_logs([s.hash for s in stamps], watched)
+        return await self._ranged_logs(stamps[0].number, stamps[-1].number, watched)
 
-    async def _block_logs(self, hashes: Sequence[str], vaults: set[str]) -> list[Log]:
-        """Logs with our topics, requested by block hash: another fork's block cannot answer."""
+    async def _block_logs(self, hashes: Sequence[str], watched: Watched) -> list[Log]:
+        """Logs with our topics, and of USDC about the purses, requested by block hash: another
+        fork's block cannot answer.
+        """
         if self.chain.factory is None:
             return []
-        request = [("eth_getLogs", [{**_OURS, "blockHash": h}]) for h in hashes]
+        filters = [watched.all_topics()]
+        if watched.purses and self.chain.usdc is not None:
+            filters += token_filters(self.chain.usdc, watched.purses)
+        request = [("eth_getLogs", [{**of, "blockHash": h}]) for h in hashes for of in filters]
         try:
             lists = await self.chain.node().ask_all(request)
         except NodeError as fault:
             if not fault.too_much:
                 raise self._unavailable(f"eth_getLogs refused: {fault}") from None
             return [
-                g for h in hashes for g in await self._logs_by_address({"blockHash": h}, vaults)
+                g for h in hashes for g in await self._logs_by_address({"blockHash": h}, watched)
             ]
         return [g for answer in lists for g in self._list(answer)]
 
-    async def _logs_by_address(self, at: Mapping[str, str], vaults: set[str]) -> list[Log]:
+    async def _logs_by_address(self, at: Mapping[str, str], watched: Watched) -> list[Log]:
         """Logs of our own addresses in a block that strangers filled with logs of our topics."""
         node = self.chain.node()
         log_filter = _of("MandateVaultFactory") | {"address": self.chain.factory, **at}
         creations = self._list(await node.fact("eth_getLogs", log_filter))
-        addresses = sorted(vaults.union(_created_vaults(creations)))
-        for n in range(0, len(addresses), ADDRESSES_PER_CALL):
-            batch = {"address": addresses[n : n + ADDRESSES_PER_CALL], **at}
-            creations += self._list(await node.fact("eth_getLogs", _of("MandateVault") | batch))
+        watched = watched.with_vaults(_created_vaults(creations))
+        for n in range(0, len(watched.addresses), ADDRESSES_PER_CALL):
+            batch = {"address": watched.addresses[n : n + ADDRESSES_PER_CALL], **at}
+            creations += self._list(await node.fact("eth_getLogs", watched.topics() | batch))
+        if "blockHash" in at and watched.purses and self.chain.usdc is not None:
+            for of in token_filters(self.chain.usdc, watched.purses):
+                creations += self._list(await node.fact("eth_getLogs", of | dict(at)))
         return creations
 
-    async def _past_logs(self, vaults: set[str], low: int, high: int) -> list[Log]:
-        """Logs of the factory and of the vaults in a range, including vaults created in it."""
+    async def _past_logs(self, watched: Watched, low: int, high: int) -> list[Log]:
+        """Logs of the factory, the vaults and the purses in a range, including vaults created in
+        it.
+        """
         factory = self.chain.factory
         if factory is None:
             return []
         log_filter = _of("MandateVaultFactory") | {"address": factory}
         logs = await self._logs(log_filter, low, high)
-        vaults |= _created_vaults(logs)
-        if not vaults:
+        watched = watched.with_vaults(_created_vaults(logs))
+        addresses = watched.addresses
+        if not addresses:
             return logs
-        if len(vaults) > ADDRESSES_PER_CALL:
-            return logs + await self._logs(_of("MandateVault"), low, high, vaults)
-        vault_filter = _of("MandateVault") | {"address": sorted(vaults)}
-        return logs + await self._logs(vault_filter, low, high)
+        logs += await self._purse_logs(watched, low, high)
+        if len(addresses) > ADDRESSES_PER_CALL:
+            return logs + await self._logs(watched.topics(), low, high, watched)
+        return logs + await self._logs(watched.topics() | {"address": addresses}, low, high)
 
     async def _logs(
         self,
         log_filter: Mapping[str, object],
         low: int,
         high: int,
-        vaults: set[str] | None = None,
+        watched: Watched | None = None,
         *,
         any_refusal: bool = False,
     ) -> list[Log]:
         """Call eth_getLogs, and halve the range, or take the provider's advice, until it is
-        answered. `vaults` is given where the filter names no address: a single block that is still
+        answered. `watched` is given where the filter names no address: a single block that is still
         too large is then read by these.
         """
         ranges, logs = [(low, high)], list[Log]()
@@ -365,9 +433,9 @@ class LogReader:
                 logs += self._list(await self.chain.node().ask("eth_getLogs", request))
                 self.chunk = min(self.chunk * 21 // 20 + 1, LARGEST_CHUNK)
             except NodeError as fault:
-                if first == last and fault.too_much and vaults is not None:
+                if first == last and fault.too_much and watched is not None:
                     logs += await self._logs_by_address(
-                        {"fromBlock": hex(first), "toBlock": hex(last)}, vaults
+                        {"fromBlock": hex(first), "toBlock": hex(last)}, watched
                     )
                     continue
                 if first == last or not (any_refusal or fault.too_much):

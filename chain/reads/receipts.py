@@ -133,6 +133,7 @@ def _receipt(
         transfers=tuple(t for t in transfers if t is not None),
         revert=None,
         data=data,
+        purse_logs=tuple(g for r in logs if (g := chain.purse_log(r, block)) is not None),
     )
 
 

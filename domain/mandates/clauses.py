@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
+from domain.mandates.purses import PurseTerms
 from domain.mandates.targets import (
     VENUE,
     EnforcedBy,
@@ -158,12 +159,40 @@ def _target_phrase(t: Target) -> str:
     return t.label or f"{t.address} {t.selector} (a call that this service does not know)"
 
 
-def enforcer(t: Target) -> EnforcedBy:
-    """The enforcer of one entry (contract 3): this service for the paid reads and venue orders that
-    it prepares itself; a venue of the operator's markets list for its own markets. At a venue that
-    is in no list, all that holds is that this service prepares nothing there.
+def _purse_phrase(mandate: Mandate, t: Target, purse: PurseTerms) -> str:
+    """Paid services out of the purse: its hub holds them to the amounts and payees, and this
+    service to the hosts.
     """
-    if t.kind in ("contract", "vault"):
+    amounts = (
+        purse.per_payment(mandate.per_tx_cap),
+        purse.per_day(mandate.daily_cap),
+        purse.float_limit(mandate.daily_cap),
+    )
+    payment, day, at_once = (format_usdc(str(amount)) for amount in amounts)
+    to = f"to {len(purse.payees)} named payees" if purse.payees else "to anybody"
+    hosts = f"; this service holds them to {len(t.hosts)} named hosts" if t.hosts else ""
+    return (
+        f"paid services (x402), each bill signed by the agent's own key: at most {payment} a "
+        f"payment, {day} a day, {at_once} at risk at once, {to}{hosts}"
+    )
+
+
+def _phrases(mandate: Mandate) -> Iterator[str]:
+    purse = mandate.purse
+    for t in mandate.allowed_targets:
+        if t.purse is not None:
+            yield _purse_phrase(mandate, t, t.purse)
+        elif purse is None or t.kind != "contract" or t.address != purse.hub:
+            yield _target_phrase(t)
+
+
+def enforcer(t: Target) -> EnforcedBy:
+    """The enforcer of one entry (contract 3): the purse's hub for what is paid out of it; this
+    service for the other paid reads and the venue orders that it prepares itself; a venue of the
+    operator's markets list for its own markets. At a venue that is in no list, all that holds is
+    that this service prepares nothing there.
+    """
+    if t.kind in ("contract", "vault") or t.purse is not None:
         return "Contract"
     listed = t.kind == "venue" and t.venue != VENUE and t.label
     return "Venue" if listed else "Service guard"
@@ -203,7 +232,7 @@ def _amounts(mandate: Mandate) -> Iterator[Clause]:
 
 def _markets(mandate: Mandate) -> Clause:
     targets = mandate.allowed_targets
-    phrases = ", ".join(dict.fromkeys(map(_target_phrase, targets))) or "nothing at all"
+    phrases = ", ".join(dict.fromkeys(_phrases(mandate))) or "nothing at all"
     # A clause is as strong as its weakest entry: no vault stands behind one at a venue.
     at = [enforcer(t) for t in targets if t.kind == "venue"]
     return _clause(

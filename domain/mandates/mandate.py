@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Final, Literal
 
+from domain.mandates.purse_entries import purse_of
+from domain.mandates.purses import PurseTerms
 from domain.mandates.targets import (
     DEFAULT_TARGETS,
     ShownTarget,
@@ -280,6 +282,16 @@ class Mandate:
     def probe_keys(self) -> tuple[str, ...]:
         """The key of each value probe of the vault, in the order of the terms."""
         return probe_keys(self.allowed_targets)
+
+    @property
+    def purse(self) -> PurseTerms | None:
+        """The purse out of which the terms let the agent pay x402 bills; None where they do not."""
+        return purse_of(self.allowed_targets)
+
+    @property
+    def has_purse(self) -> bool:
+        """True where the terms have a purse."""
+        return self.purse is not None
 
     @property
     def closes_at_venue(self) -> bool:

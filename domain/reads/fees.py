@@ -86,7 +86,7 @@ def fees(snapshot: MandateSnapshot) -> Fees:
     current_worth, reserve = usdc(at.worth), fee_on(snapshot, at)
     net = None if current_worth is None or reserve is None else current_worth - put_in - reserve
     return Fees(
-        tools=Usdc(claimed.fee_tools),
+        tools=Usdc(snapshot.state.fee_tools),
         venue=Usdc(claimed.fee_venue),
         network=Usdc(claimed.fee_network),
         unclassified=Unclassified(
@@ -97,7 +97,7 @@ def fees(snapshot: MandateSnapshot) -> Fees:
             paid=payouts,
             paid_source="chain" if payouts else None,
         ),
-        realized_total=Usdc(claimed.fees) + payouts,
+        realized_total=Usdc(snapshot.state.fees) + payouts,
         net_after_fees_est=NetEstimated(
             value=None if net is None else cents(net),
             source=at.source,

@@ -307,7 +307,7 @@ def progress(snapshot: MandateSnapshot) -> Progress:
         positions_est=usdc(at.positions_est),
         positions=tuple(_position(snapshot, *item) for item in at.positions.items()),
         pending_claims=pending_claims(snapshot),
-        fees=Usdc(snapshot.state.claimed.fees),
+        fees=Usdc(snapshot.state.fees),
         agent_fee_reserved=fee_on(snapshot, at),
         leave_now_est=exit.after_fee,
         leave_now_basis=LeaveNowBasis(value=exit.before_fee, spread_bps=snapshot.config.spread_bps),

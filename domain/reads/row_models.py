@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from domain.ledger.events.payloads import Json, Outcome
+from domain.ledger.events.payloads import Json, Outcome, PurseChange
 from domain.mandates.notice_choices import Channel, NoticeKind
 from domain.money import ZERO, Usdc
 from domain.times import Timestamp
@@ -57,6 +57,7 @@ class ExecutedCall:
     approved: Usdc
     agent: str | None = field(default=None, metadata=LEFT_OUT)
     data_hash: str | None = field(default=None, metadata=LEFT_OUT)
+    purse: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,20 @@ class UnwoundCall:
     received: Usdc
     by: str | None = field(default=None, metadata=LEFT_OUT)
     data_hash: str | None = field(default=None, metadata=LEFT_OUT)
+    purse: Literal[True] | None = field(default=None, metadata=LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedPurse:
+    """A change in the mandate's purse that is no payment; the row's amount is what was put
+    in, what came in from elsewhere, or what went back to the vault. `to_owner` went to the owner.
+    """
+
+    change: PurseChange
+    purse: str
+    to_owner: Usdc
+    from_: str | None = field(default=None, metadata=LEFT_OUT | wire_name("from"))
+    epoch: int | None = field(default=None, metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +269,11 @@ class ToldPayload:
     unwound: UnwoundCall | None = field(default=None, metadata=LEFT_OUT)
     settled: SettledResult | None = field(default=None, metadata=LEFT_OUT)
     marked: WholeMark | None = field(default=None, metadata=LEFT_OUT)
+    purse_moved: MovedPurse | None = field(default=None, metadata=LEFT_OUT)
+    payee: str | None = field(default=None, metadata=LEFT_OUT)
+    nonce: str | None = field(default=None, metadata=LEFT_OUT)
+    purse: str | None = field(default=None, metadata=LEFT_OUT)
+    salt: str | None = field(default=None, metadata=AGENTS_PLACE)
     control: AgentControl | None = field(default=None, metadata=LEFT_OUT)
     claim: EndedClaim | None = field(default=None, metadata=LEFT_OUT)
     notice: OwnerNotice | None = field(default=None, metadata=LEFT_OUT)

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from domain.ledger.events.event import Event
 from domain.ledger.state.ledger_state import EMPTY, LedgerState
+from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.mandate import Mandate
 from domain.money import ZERO, Usdc, total
 from domain.reads.iso_weeks import Week
@@ -100,6 +101,21 @@ class FeesPaid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """The amounts that the agent's calls took out of the vault: total = payments + in_purse +
+    others, exactly.
+
+    `payments` left the purse by signed x402 bills, and `in_purse` is the change of what lies in it;
+    `others` went into markets, with what the purse gave back, less what others sent into it.
+    """
+
+    total: Usdc
+    payments: Usdc
+    in_purse: Usdc
+    others: Usdc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LargestMove:
     """The largest single move against the cap per action."""
 
@@ -143,6 +159,7 @@ class Figures:
     flows: Flows
     result: Result
     fees: FeesPaid
+    spent: Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +226,7 @@ def figures(before: LedgerState, after: LedgerState) -> Figures:
     realized = Usdc(realized_micros(after) - realized_micros(before))
     start, end = _worth(before), _worth(after)
     by_type = FeesByType(
-        tools=Usdc(b.fee_tools - a.fee_tools),
+        tools=Usdc(after.fee_tools - before.fee_tools),
         venue=Usdc(b.fee_venue - a.fee_venue),
         network=Usdc(b.fee_network - a.fee_network),
         unclassified=Usdc(b.fee_unclassified - a.fee_unclassified),
@@ -225,6 +242,18 @@ def figures(before: LedgerState, after: LedgerState) -> Figures:
             else end - start - deposits + withdrawals - realized,
         ),
         fees=FeesPaid(by_type=by_type),
+        spent=_spent(was, now),
+    )
+
+
+def _spent(was: MeasuredBook, now: MeasuredBook) -> Spent:
+    spent, paid = now.spent - was.spent, now.purse.paid - was.purse.paid
+    inside = now.purse.inside - was.purse.inside
+    return Spent(
+        total=Usdc(spent),
+        payments=Usdc(paid),
+        in_purse=Usdc(inside),
+        others=Usdc(spent - paid - inside),
     )
 
 

@@ -19,6 +19,7 @@ from domain.ledger.events.payloads import (
     OwnerNoticed,
     PaidFee,
     Payload,
+    PurseMoved,
     RefusedAttempt,
     Reported,
     TermsSigned,
@@ -34,6 +35,7 @@ from domain.reads.row_models import (
     ApprovalDecision,
     ClaimOutcome,
     ExecutedCall,
+    MovedPurse,
     RefusedTry,
     ReportedBy,
     SettledResult,
@@ -82,6 +84,10 @@ class StepParams:
     mark: Usdc | None = field(default=None, metadata=LEFT_OUT)
     position: ToldPosition | None = field(default=None, metadata=LEFT_OUT)
     fee_kind: str | None = field(default=None, metadata=AGENTS_PLACE)
+    payee: str | None = field(default=None, metadata=LEFT_OUT)
+    nonce: str | None = field(default=None, metadata=LEFT_OUT)
+    purse: str | None = field(default=None, metadata=LEFT_OUT)
+    purse_moved: MovedPurse | None = field(default=None, metadata=LEFT_OUT)
     refusal: RefusedTry | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)
     claim: ClaimOutcome | None = field(default=None, metadata=LEFT_OUT)
@@ -110,6 +116,13 @@ class Contradicted:
 
 
 STEP_OF: Final = {e.payload_type: e.step for e in CHAIN_EVENTS if e.payload_type is not Control}
+
+IN_PURSE: Final[Mapping[str, tuple[StepKind, str, str]]] = {
+    "funded": ("outcome", "purse_funded", "done"),
+    "drained": ("outcome", "purse_drained", "done"),
+    "came_in": ("outcome", "purse_came_in", "done"),
+    "voided": ("control", "purse_voided", "done"),
+}
 
 NOWHERE: Final = StepTarget()
 NOTHING: Final = StepParams()
@@ -251,15 +264,12 @@ def _classify(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return "note", "refused", "reverted" if is_proven else "refused"
         case ApprovalDecided():
             return "consent", "approval", body.status
-        case Executed() | Unwound():
-            return "outcome" if matched else "action", STEP_OF[type(body)][1], "done"
+        case Executed() | Unwound() | PurseMoved() | PaidFee():
+            return _money_kind(body, matched)
         case Control():
             return "control", body.change, "done"
         case TermsSigned():
             return "control", event.kind.value, "done"
-        case PaidFee():
-            read_for = body.resource is not None
-            return ("research", "paid_read", "done") if read_for else ("note", "fee", "done")
         case Reported() | Noted():
             return _statement_kind(event, body)
         case ClaimEnded() | OwnerNoticed():
@@ -269,6 +279,21 @@ def _classify(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return "action", event.kind.value, "done"
     kind, code = STEP_OF.get(type(body), ("note", "note"))
     return kind, code, "done"
+
+
+def _money_kind(
+    body: Executed | Unwound | PurseMoved | PaidFee, matched: bool
+) -> tuple[StepKind, str, str]:
+    if isinstance(body, PurseMoved):
+        return IN_PURSE[body.change]
+    if isinstance(body, PaidFee):
+        if body.resource is not None:
+            return "research", "paid_read", "done"
+        return "note", "fee" if body.purse is None else "purse_paid", "done"
+    if body.purse:
+        into = isinstance(body, Executed) and bool(body.spent)
+        return "action", "into_purse" if into else "out_of_purse", "done"
+    return "outcome" if matched else "action", STEP_OF[type(body)][1], "done"
 
 
 def _statement_kind(event: Event, body: Reported | Noted) -> tuple[StepKind, str, str]:

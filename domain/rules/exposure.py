@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from domain.chain_facts import VaultState
@@ -14,6 +14,7 @@ from domain.rules.snapshot import today as today_of
 from domain.rules.unwind_window import agent_barred, closed
 from domain.rules.valuation import positions_est
 from domain.times import Timestamp, day_of, midnight
+from domain.wire_fields import LEFT_OUT, wire_name
 
 EXIT_LOSS_BPS: Final = 200  # the vault's MAX_EXIT_LOSS_BPS
 
@@ -21,6 +22,7 @@ FORMULA: Final = (
     "ever = above the floor + what may still be deposited above it + 2% of the floor; "
     "today = min(ever, day cap left + open positions); "
     "before_pause = today, since one transaction can hold many actions; "
+    "what lies in the purse counts with today and ever; "
     "after the close 2% of open positions while the agent may unwind; nothing while paused"
 )
 
@@ -34,13 +36,15 @@ class Exposure:
     `today` is all actions until `until` (00:00 UTC), `ever` the mandate's life: never more than
     what lies above the floor, and the 2% that a fair exit below it may cost. The vault counts an
     action as taken even where its value only moved into a listed market, so that what is really
-    lost is at most this.
+    lost is at most this. `float`, where the terms have a purse, is the most that lies in it at
+    once, all of which the agent can pay to itself before a pause; it is part of the day's amount.
     """
 
     before_pause: Usdc
     today: Usdc
     ever: Usdc
     until: Timestamp
+    float_: Usdc | None = field(default=None, metadata=LEFT_OUT | wire_name("float"))
     formula: str = FORMULA
 
 
@@ -69,7 +73,10 @@ def _live(snapshot: MandateSnapshot, chain: VaultState) -> tuple[Usdc, Usdc, Usd
     # Measured outflow is bounded by the day cap; positions already open are not, so they count
     # whole.
     today = min(ever, max(ZERO, daily_cap(snapshot) - spent) + positions)
-    return (ZERO, ZERO, ever) if chain.paused else (today, today, ever)
+    if chain.paused:
+        return ZERO, ZERO, ever
+    in_purse = Usdc(max(0, snapshot.measured.purse.inside))
+    return today + in_purse, today + in_purse, ever + in_purse
 
 
 def _position_value(snapshot: MandateSnapshot) -> Usdc:
@@ -108,5 +115,9 @@ def exposure(snapshot: MandateSnapshot) -> Exposure:
     else:
         before_pause, today, ever = _terms_only(mandate)
     return Exposure(
-        before_pause=before_pause, today=today, ever=ever, until=midnight(moment(snapshot))
+        before_pause=before_pause,
+        today=today,
+        ever=ever,
+        until=midnight(moment(snapshot)),
+        float_=None if mandate.purse is None else mandate.purse.float_limit(mandate.daily_cap),
     )

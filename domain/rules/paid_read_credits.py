@@ -20,9 +20,14 @@ def cost(amount: Usdc) -> int:
 
 
 def used(states: Iterable[LedgerState], now: datetime) -> int:
-    """Credits that an agent used on this UTC day, over all of its mandates."""
+    """Credits that an agent used on this UTC day, over all of its mandates: for what it told of,
+    and for what its purses paid.
+    """
     today = day_of(now)
-    return sum(s.claimed.credits.get(today, 0) for s in states)
+    return sum(
+        s.claimed.credits.get(today, 0) + cost(Usdc(s.measured.purse.day(today).paid))
+        for s in states
+    )
 
 
 def afford(amount: Usdc, *, budget: int | None, spent: int, now: datetime) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from domain.chain_facts import VaultState
+from collections.abc import Iterable
+
+from domain.chain_facts import PurseState, VaultState
 from domain.ledger.events.chain_events import STOP_REASONS
 from domain.ledger.events.payloads import Marked
 from domain.ledger.state.journal import Journal
 from domain.ledger.state.measured import MeasuredBook
+from domain.ledger.state.purse_book import PurseBook
 
 
 def totals_match(
@@ -39,6 +42,14 @@ def totals_match(
     is_pause_known = name or book.paused is not None
     closed = vault.stopped or vault.settled
     return closed or not is_pause_known or bool(book.paused) == vault.paused
+
+
+def purse_matches(book: PurseBook, purses: Iterable[PurseState]) -> bool:
+    """True where the purses hold at a block what their rows leave in them, and the hub told of the
+    same sums as the vault's own calls.
+    """
+    balance = sum(p.balance.micros for p in purses)
+    return book.agrees and book.inside == balance
 
 
 def ahead(journal: Journal, block: int) -> bool:

@@ -9,12 +9,13 @@ from decimal import Decimal
 from typing import Literal
 
 from domain.agents.policy import Policy
-from domain.chain_facts import BlockStamp, StagedLog, VaultState
+from domain.chain_facts import BlockStamp, PurseFacts, StagedLog, VaultState
 from domain.ledger.events.event import Event
 from domain.ledger.fast_copy import fast_replace
 from domain.ledger.state.ledger_state import LedgerState
 from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.approvals import Approval, Reservation
+from domain.mandates.bills import Bill
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus
 from domain.money import ZERO, Usdc
@@ -46,7 +47,8 @@ class MandateSnapshot:
     `wrong_chain`: the mandate's node serves another chain, or its nodes do not agree, so that
     nothing newer of it is believed. `complete` is the block up to which the ledger has what the
     chain has, None where that is not known here.
-    `keeper_key`: the owner approved a key that closes at the venue.
+    `keeper_key`: the owner approved a key that closes at the venue. `purse` is where the signed
+    terms have theirs, `open_bills` those that may still be paid out of it.
     """
 
     mandate: Mandate
@@ -67,6 +69,8 @@ class MandateSnapshot:
     marks: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     wrong_chain: bool = False
     complete: BlockStamp | None = None
+    purse: PurseFacts | None = None
+    open_bills: tuple[Bill, ...] = ()
 
     def with_state(self, state: LedgerState) -> MandateSnapshot:
         """The snapshot with a newer ledger state; every report needs it, and `replace` is slow."""

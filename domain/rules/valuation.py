@@ -184,7 +184,7 @@ def realized_micros(state: LedgerState) -> int:
     """`realized` of a ledger state, in micro-USDC."""
     book, c = state.measured, state.claimed
     result = c.resolved if book.settled is None else book.settled.returned - book.settled.spent
-    return result - c.fees - book.payouts
+    return result - state.fees - book.payouts
 
 
 def realized_source(snapshot: MandateSnapshot) -> Literal["claimed", "settled"]:

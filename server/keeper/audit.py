@@ -13,7 +13,7 @@ from typing import Final
 from chain.adapter import EvmChain
 from chain.logs.log_requery import requery_logs
 from chain.quorum import quorum_read
-from domain.chain_facts import VaultLog, VaultState
+from domain.chain_facts import PurseState, VaultLog, VaultState
 from domain.mandates.mandate import Mandate
 from domain.refusals import Refused
 from storage.repositories.resync_progress import ResyncProgress
@@ -47,7 +47,12 @@ class Auditing:
         self._deps, self._chain = deps, chain
         self._due = dict[tuple[str, bool], datetime]()
 
-    async def round(self, mandates: Sequence[Mandate], states: Mapping[str, VaultState]) -> None:
+    async def round(
+        self,
+        mandates: Sequence[Mandate],
+        states: Mapping[str, VaultState],
+        purses: Mapping[str, PurseState],
+    ) -> None:
         """Audit those that are due, by what their vaults say at the block that was compared."""
         now = self._deps.clock.now()
         for mandate in mandates:
@@ -56,9 +61,15 @@ class Auditing:
                 continue
             key = (mandate.public_id, vault.settled)
             if now >= self._due.get(key, now):
-                self._due[key] = await self._audited(mandate, vault, now)
+                self._due[key] = await self._audited(mandate, vault, purses, now)
 
-    async def _audited(self, mandate: Mandate, vault: VaultState, now: datetime) -> datetime:
+    async def _audited(
+        self,
+        mandate: Mandate,
+        vault: VaultState,
+        purses: Mapping[str, PurseState],
+        now: datetime,
+    ) -> datetime:
         """Audit a vault if that is due; when it is looked at again."""
         done = await self._deps.store.write(partial(self._load_progress, mandate, vault, now))
         due = done.rests_until or now
@@ -66,9 +77,11 @@ class Auditing:
             return now + EVERY if done.path == CLOSED else due
         low = done.high + 1
         high = min(vault.block.number, low + MAX_BLOCKS - 1)
-        one = Mismatch(mandate=mandate, vault=vault, low=low, life=done.low, high=high)
+        one = Mismatch(
+            mandate=mandate, vault=vault, low=low, life=done.low, high=high, purses=purses
+        )
         try:
-            logs = await self._logs(mandate.vault_address or "", low, high)
+            logs = await self._logs(mandate, low, high)
             return await self._deps.store.write(partial(self._bring, one, logs, now))
         except Refused as refused:
             log.warning("%s is not audited: %s", mandate.public_id, refused.refusal.reason)
@@ -92,15 +105,20 @@ class Auditing:
         nodes = len(self._chain.views)
         return ResyncProgress(path=path, nodes=nodes, low=low, high=high, rests_until=until)
 
-    async def _logs(self, vault: str, low: int, high: int) -> list[VaultLog]:
-        """The logs of a vault in a range of blocks, both inclusive, by a majority of nodes."""
-        logs: list[VaultLog] = []
+    async def _logs(self, mandate: Mandate, low: int, high: int) -> list[VaultLog]:
+        """The logs of a vault and its purse in a range of blocks, both inclusive, by a majority of
+        nodes.
+        """
+        vault, logs = mandate.vault_address or "", list[VaultLog]()
+        purses = await self._deps.store.read(lambda uow: uow.chainlog.purses_of(mandate.public_id))
         for first in range(low, high + 1, A_STEP):
             last = min(first + A_STEP - 1, high)
             logs += await quorum_read(
                 self._chain,
                 "the logs of a vault",
-                partial(requery_logs, method="range", vault=vault, low=first, high=last),
+                partial(
+                    requery_logs, method="range", vault=vault, low=first, high=last, purses=purses
+                ),
             )
         return logs
 
@@ -120,6 +138,7 @@ class Auditing:
         uow.readings.keep(
             audit_key(mandate), self._progress(path, one.life, one.blocks.stop - 1, until)
         )
-        if path == CLOSED and not vault.cash and not vault.fee_owed:
+        left = any(p.is_filled for p in one.purses.values())
+        if path == CLOSED and not vault.cash and not vault.fee_owed and not left:
             uow.work.fee_paid(mandate.public_id)
         return until

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from chain.adapter import EvmChain
 from chain.agreed_view import UNAVAILABLE, AgreedView, agreed_view
-from chain.logs.log_reader import BlockRange, LogReader, ReadCursor, ReorgDetected
+from chain.logs.log_reader import BlockRange, LogReader, ReadCursor, ReorgDetected, Watched
 from chain.quorum import node_problem_of, quorum_read
 from chain.rpc.decoding import Header
 from domain.chain_facts import BlockStamp, VaultLog
@@ -74,10 +74,10 @@ class ChainSync:
 
     async def _step(self, at: AgreedView) -> bool:
         chain_id = self.chain.chain_id
-        cursor, vaults, to_reread = await self.deps.store.read(
+        cursor, watched, to_reread = await self.deps.store.read(
             lambda uow: (
                 uow.chainlog.cursor(chain_id),
-                uow.chainlog.vaults(chain_id),
+                Watched.of(uow.chainlog.vaults(chain_id), uow.chainlog.purses(chain_id)),
                 uow.chainlog.to_read_again(chain_id),
             )
         )
@@ -86,20 +86,20 @@ class ChainSync:
                 await self._run_in_parts(self._deepen)
                 return True
             if self._agreed is None or self._agreed.since.block != cursor.deep:
-                self._agreed = await self._read_by_quorum(cursor, vaults)
+                self._agreed = await self._read_by_quorum(cursor, watched)
             known = await self._known_hash(cursor, self._agreed.cursor.block)
             if known not in (None, self._agreed.cursor.hash):
                 return await self._rewind(at)
             self._agreed = await self._run_in_parts(partial(self._make_deep, self._agreed))
             return True
-        result = await at.step(partial(self._step_by_node, at, cursor, vaults))
+        result = await at.step(partial(self._step_by_node, at, cursor, watched))
         if isinstance(result, ReorgDetected):
             return await self._rewind(at)
         if result is not None:
             self.reader.remember(result)
             await self._store_on(result)
         elif cursor is not None and to_reread:
-            await self._reread(cursor, dict(to_reread))
+            await self._reread(cursor, dict(to_reread), watched)
         elif cursor is not None and cursor.deep >= 0:
             await self._note_complete(cursor.deep)
         return result is not None
@@ -108,13 +108,13 @@ class ChainSync:
         self,
         at: AgreedView,
         stored_cursor: KeptCursor | None,
-        vaults: Collection[str],
+        watched: Watched,
         node: EvmChain,
         head: Header,
     ) -> BlockRange | ReorgDetected | None:
         """A step by one node; what becomes deep by it ends in a block that most name."""
         cursor = ReadCursor(stored_cursor.block, stored_cursor.hash) if stored_cursor else None
-        result = await self.reader.through(node).step(cursor, vaults, head)
+        result = await self.reader.through(node).step(cursor, watched, head)
         if isinstance(result, ReorgDetected):
             several = len(self.chain.views) > 1
             if several and cursor is not None and await at.stands(cursor.block, cursor.hash):
@@ -126,7 +126,7 @@ class ChainSync:
                 await at.confirm(node, high, known, result.cursor.block)
         return result
 
-    async def _read_by_quorum(self, cursor: KeptCursor, vaults: Collection[str]) -> BlockRange:
+    async def _read_by_quorum(self, cursor: KeptCursor, watched: Watched) -> BlockRange:
         """The blocks that are deep enough and no rows yet, as more than half of the configured
         nodes tell them: what one by itself told waits, and makes no row.
 
@@ -136,7 +136,7 @@ class ChainSync:
         end, logs = await quorum_read(
             self.chain,
             "the logs of some blocks",
-            lambda view: self.reader.through(view).logs_in_range(vaults, low, high),
+            lambda view: self.reader.through(view).logs_in_range(watched, low, high),
         )
         return BlockRange(logs, (), ReadCursor(cursor.deep, None), ReadCursor(high, end.hash), end)
 
@@ -218,7 +218,11 @@ class ChainSync:
         word of one among several. Errors: `chain_unavailable` where no answer is that of enough
         nodes.
         """
-        return await quorum_read(self.chain, "a transaction", lambda view: left_by(view, tx_hash))
+        purses = await self.deps.store.read(lambda uow: uow.chainlog.purses(self.chain.chain_id))
+        known = {p.address: p for p in purses}
+        return await quorum_read(
+            self.chain, "a transaction", lambda view: left_by(view, tx_hash, known)
+        )
 
     async def _rewind(self, at: AgreedView) -> bool:
         """Go back to the newest remembered block that most nodes have; what is above it is compared
@@ -379,12 +383,17 @@ class ChainSync:
                 log.warning("the vault of %s was reorganised away", mandate.public_id)
                 detach_vault(IngestContext.of(uow, self.deps, now), mandate)
 
-    async def _reread(self, cursor: KeptCursor, vaults: Mapping[str, int]) -> None:
-        """Read the logs of some vaults once more, up to where the ledger was compared."""
+    async def _reread(
+        self, cursor: KeptCursor, vaults: Mapping[str, int], watched: Watched
+    ) -> None:
+        """Read the logs of some vaults and their purses once more, up to where the ledger was
+        compared.
+        """
         low, high = min(vaults.values()), cursor.block
+        some = Watched.of(vaults, [p for p in watched.purses.values() if p.vault in vaults])
 
         async def by_one(view: EvmChain) -> tuple[BlockStamp | None, list[VaultLog]]:
-            logs = await self.reader.through(view).logs_of(vaults, low, high)
+            logs = await self.reader.through(view).logs_of(some, low, high)
             return None if self._alone else await view.block(high), logs
 
         logs = list[VaultLog]()

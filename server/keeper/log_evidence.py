@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chain.adapter import EvmChain
-from domain.chain_facts import VaultLog
+from chain.logs.purse_logs import paired
+from domain.chain_facts import PurseFacts, VaultLog
 
 
 @dataclass(slots=True)
@@ -29,10 +30,16 @@ class ChainEvidence:
         return sorted(proven, key=lambda g: (g.block.number, g.log_index))
 
 
-async def left_by(view: EvmChain, tx_hash: str) -> tuple[VaultLog, ...]:
-    """The logs of a transaction by one node's word; none where no block that stands has it."""
+async def left_by(
+    view: EvmChain, tx_hash: str, purses: Mapping[str, PurseFacts]
+) -> tuple[VaultLog, ...]:
+    """The logs of a transaction by one node's word, those of `purses` (by address in lower case)
+    with them; none where no block that stands has it.
+    """
     receipt = await view.receipt(tx_hash)
     if receipt is None or not receipt.ok:
         return ()
     here = await view.block(receipt.block.number)
-    return receipt.logs if here is not None and here.hash == receipt.block.hash else ()
+    if here is None or here.hash != receipt.block.hash:
+        return ()
+    return (*receipt.logs, *paired(receipt.purse_logs, purses))

@@ -99,7 +99,11 @@ class VaultResync:
 
     async def _read(self, one: Mismatch, path: ResyncPath, low: int, high: int) -> list[VaultLog]:
         view = self._chain.views[path.node]
-        return await requery_logs(view, path.way, one.mandate.vault_address or "", low, high)
+        purses = await self._deps.store.read(
+            lambda uow: uow.chainlog.purses_of(one.mandate.public_id)
+        )
+        vault = one.mandate.vault_address or ""
+        return await requery_logs(view, path.way, vault, low, high, purses)
 
     def _explain(self, one: Mismatch, logs: Sequence[VaultLog], uow: UnitOfWork) -> None:
         """Errors: StillDiffers, and then nothing is written."""

@@ -13,10 +13,10 @@ from typing import Final
 import anyio
 
 from chain.adapter import EvmChain
-from domain.chain_facts import VaultState
+from domain.chain_facts import BlockStamp, PurseState, VaultState
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.markets import Market, from_config
-from domain.money import Usdc
+from domain.money import ZERO, Usdc
 from domain.refusals import Refused
 from domain.rules.mark_policy import closed
 from domain.rules.stop_line import is_below_floor
@@ -33,8 +33,8 @@ from tools.keeper.claim_expiry import expire_claims
 from tools.keeper.ingest import IngestContext
 from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.reconciliation import Mismatch, compare_vaults
+from tools.keeper.settlement import AT_THE_FLOOR, due, send_for
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
-from tools.keeper.settlement import due, send_for
 from tools.model.operation import Caller, Deps
 from tools.model.switches import switches
 
@@ -42,7 +42,6 @@ log = logging.getLogger("wallet.keeping")
 CLAIM_S: Final = 60
 UNSEEN_SHARE: Final = 4
 READING_SHARE: Final = 4
-AT_THE_FLOOR: Final = 3
 KEEPER: Final = Caller("keeper")
 RESTING: Final = "resting"
 RECORDS: Final = ("gain", "last gain", "fall")
@@ -111,6 +110,7 @@ class VaultUpkeep:
             state_by_vault = await chain.vault_states(
                 [m.vault_address for m in mandates if m.vault_address], agreed=True
             )
+            purses = await self._purses(mandates)
         low: set[str] = set()
         for some in _chunks(mandates):
             low |= await self.deps.store.write(partial(self._mark, some, state_by_vault))
@@ -120,7 +120,8 @@ class VaultUpkeep:
             for m in mandates
             if (s := state_by_vault.get(m.vault_address or ""))
         }
-        await self._act(mandates, states, low)
+        filled = await self.deps.store.read(partial(_filled, mandates, purses))
+        await self._act(mandates, states, low, filled)
         await self.compare(mandates)
         for some in _chunks(mandates):
             await expire_claims(self.deps, chain, some)
@@ -131,7 +132,11 @@ class VaultUpkeep:
         return mark_vaults(IngestContext.of(uow, self.deps), mandates, states)
 
     async def _act(
-        self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], low: set[str]
+        self,
+        mandates: Sequence[Mandate],
+        states: Mapping[str, VaultState],
+        low: set[str],
+        filled: Mapping[str, Usdc],
     ) -> None:
         """Stop what stood below its line on two fresh marks in a row, close what the chain stopped
         there, record what left its record, settle what is closed. In dry run nothing is stopped
@@ -144,12 +149,15 @@ class VaultUpkeep:
             vault = states.get(mandate.public_id)
             if vault is None:
                 continue
+            in_purse = filled.get(mandate.public_id, ZERO)
+            to_settle = due(mandate, vault) or (vault.settled and bool(in_purse))
+            _warn_near_floor(mandate, vault, in_purse)
             # After the close a mark stops nothing: it would only lower the bar of the exits.
             at_line = mandate.public_id in low and not closed(mandate, vault)
             if at_line and (dry or self.deps.keeper is None):
                 why = "dry run" if dry else "no keeper key is set"
                 log.warning("%s stands below its stop line; %s", mandate.public_id, why)
-            if mandate.status is Status.SETTLED and not (self.deps.keeper and due(mandate, vault)):
+            if mandate.status is Status.SETTLED and not (self.deps.keeper and to_settle):
                 # It is kept for its agent's fee alone, and there is nothing to send for it.
                 await self.deps.store.write(partial(self._rest_fee, mandate.public_id))
             # What stops it records the value too.
@@ -163,7 +171,7 @@ class VaultUpkeep:
                 await self._run_leased("close", mandate, self._close, vault)
             elif record is not None:
                 await self._run_leased(record, mandate, self._recording.renew, vault)
-            if due(mandate, vault):
+            if to_settle:
                 await self._run_leased("settle", mandate, self._settle)
 
     async def compare(self, mandates: Sequence[Mandate]) -> None:
@@ -180,9 +188,10 @@ class VaultUpkeep:
             return  # the reader goes back first
         vaults = [m.vault_address for m in mandates if m.vault_address]
         states = await chain.vault_states(vaults, agreed=True, block=at)
+        purses = await self._purses(mandates, at)
         differing: list[Mismatch] = []
         for some in _chunks(mandates):
-            differing += await self.deps.store.write(partial(self._compared, some, states))
+            differing += await self.deps.store.write(partial(self._compared, some, states, purses))
         # A part of the time, and those first whose turn was longest ago: others are kept too.
         differing.sort(key=lambda one: self._turns.get(one.mandate.public_id, 0))
         with anyio.move_on_after(self._budget_s / READING_SHARE):
@@ -190,13 +199,29 @@ class VaultUpkeep:
                 self._turns[one.mandate.public_id] = next(self._turn)
                 await self._run_leased("read again", one.mandate, partial(self._read_again, one))
         with anyio.move_on_after(self._budget_s / READING_SHARE):
-            await self._auditing.round(mandates, states)
+            await self._auditing.round(mandates, states, purses)
+
+    async def _purses(
+        self, mandates: Sequence[Mandate], at: BlockStamp | None = None
+    ) -> Mapping[str, PurseState]:
+        """The mandates' purses at a block, the newest by default, as most nodes give them."""
+        ids = [m.public_id for m in mandates if m.has_purse]
+        if not ids:
+            return {}
+        known = await self.deps.store.read(
+            lambda uow: [p.address for of in ids for p in uow.chainlog.purses_of(of)]
+        )
+        return await self.chain.purse_states(known, block=at)
 
     def _compared(
-        self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], uow: UnitOfWork
+        self,
+        mandates: Sequence[Mandate],
+        states: Mapping[str, VaultState],
+        purses: Mapping[str, PurseState],
+        uow: UnitOfWork,
     ) -> list[Mismatch]:
         now, start_block = self.deps.clock.now(), self.chain.facts.start_block
-        return compare_vaults(uow, now, mandates, states, start_block)
+        return compare_vaults(uow, now, mandates, states, start_block, purses)
 
     async def _read_again(self, one: Mismatch, _: Mandate) -> Rest:
         await self._rereading.of(one)
@@ -301,6 +326,30 @@ class VaultUpkeep:
     def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:
         """A settled mandate whose agent cannot be paid holds none back that works."""
         uow.work.rest_fee(public_id, self.deps.clock.now() + timedelta(seconds=REST_S))
+
+
+def _warn_near_floor(mandate: Mandate, vault: VaultState, in_purse: Usdc) -> None:
+    """Say where what lies in the purse would keep a working vault off its stop line."""
+    near = vault.cash + vault.positions < vault.floor + in_purse
+    if in_purse and near and not closed(mandate, vault):
+        log.warning(
+            "%s nears its stop line with %s in its purse, which its agent can take back",
+            mandate.public_id,
+            in_purse,
+        )
+
+
+def _filled(
+    mandates: Sequence[Mandate], purses: Mapping[str, PurseState], uow: UnitOfWork
+) -> dict[str, Usdc]:
+    """The balances of the purses of some mandates, by public id; next to nothing is left out."""
+    filled: dict[str, Usdc] = {}
+    for m in mandates:
+        for p in uow.chainlog.purses_of(m.public_id) if m.has_purse else ():
+            state = purses.get(p.address)
+            if state is not None and state.is_filled:
+                filled[m.public_id] = state.balance
+    return filled
 
 
 def _chunks(mandates: Sequence[Mandate]) -> Iterator[Sequence[Mandate]]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from domain.chain_facts import PurseFacts
 from domain.wire_fields import JsonObject
 from storage.codec import Table
-from storage.sql import Repository, exists, first, micros
+from storage.sql import Repository, exists, first, micros, placeholders
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +51,13 @@ class Staged:
 
 
 STAGED_SHOWN: Final = 50
+PURSES_AT_ONCE: Final = 200
 STAGED: Final = (
-    "SELECT * FROM chain_staging s WHERE (chain_id, address_lower) = "
-    "(SELECT chain_id, vault_lower FROM mandates WHERE public_id = :mandate) AND 0 = "
-    "(SELECT COUNT(*) FROM ledger_events e WHERE e.public_id = :mandate AND e.tx_hash = s.tx_hash "
-    "AND e.log_index = s.log_index AND e.reported_by = 'chain') "
+    "SELECT * FROM chain_staging s WHERE (chain_id, address_lower) IN "
+    "(SELECT chain_id, vault_lower FROM mandates WHERE public_id = :mandate "
+    "UNION ALL SELECT chain_id, address_lower FROM chain_purses WHERE public_id = :mandate) "
+    "AND 0 = (SELECT COUNT(*) FROM ledger_events e WHERE e.public_id = :mandate "
+    "AND e.tx_hash = s.tx_hash AND e.log_index = s.log_index AND e.reported_by = 'chain') "
     f"ORDER BY block_number, log_index LIMIT {STAGED_SHOWN}"
 )
 
@@ -69,6 +72,13 @@ _VAULTS: Final = Table(
 STAGED_LOGS: Final = Table(
     "chain_staging", Staged, names={"address": "address_lower"}, more=("chain_id",)
 )
+_PURSES: Final = Table(
+    "chain_purses",
+    PurseFacts,
+    names={"address": "address_lower", "hub": "hub_lower", "vault": "vault_lower"},
+    more=("chain_id", "public_id"),
+)
+_ADD_PURSE: Final = f"{_PURSES.insert} ON CONFLICT DO NOTHING"
 _STAGE: Final = f"{STAGED_LOGS.insert} ON CONFLICT DO NOTHING"
 _REMEMBER: Final = (
     "INSERT INTO chain_blocks (chain_id, number, hash) VALUES (:chain_id, :number, :hash) "
@@ -247,6 +257,28 @@ class ChainIndexRepository(Repository):
         """
         rows = self._sql.rows(_UNSEEN, chain=chain_id, kind=kind, now=micros(now), most=limit)
         return [r["public_id"] for r in rows]
+
+    def add_purse(self, chain_id: int, public_id: str, purse: PurseFacts) -> None:
+        """Note where the purse of a mandate's signed terms is, or will be."""
+        self._sql.run(_ADD_PURSE, **_PURSES.row(purse, chain_id=chain_id, public_id=public_id))
+
+    def purses(self, chain_id: int) -> list[PurseFacts]:
+        """The purses of all signed terms of a chain."""
+        return _PURSES.all(self._sql, "chain_id = :chain", chain=chain_id)
+
+    def purses_of(self, public_id: str) -> list[PurseFacts]:
+        """The purses of a mandate's signed terms."""
+        where = "public_id = :public_id ORDER BY address_lower"
+        return _PURSES.all(self._sql, where, public_id=public_id)
+
+    def purses_at(self, chain_id: int, addresses: Iterable[str]) -> dict[str, PurseFacts]:
+        """The purses at some addresses, by address in lower case."""
+        some, known = sorted({a.lower() for a in addresses}), dict[str, PurseFacts]()
+        for n in range(0, len(some), PURSES_AT_ONCE):
+            named = {f"a{k}": of for k, of in enumerate(some[n : n + PURSES_AT_ONCE])}
+            where = f"chain_id = :chain AND address_lower IN ({placeholders(named)})"
+            known |= {p.address: p for p in _PURSES.all(self._sql, where, chain=chain_id, **named)}
+        return known
 
     def inbound_read(self, chain_id: int) -> int | None:
         """The last block whose transfers into deposit addresses were read."""

@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 from domain.ledger.events.event_kinds import LedgerKind
 from domain.ledger.events.payload_codec import read, write
 from domain.ledger.events.payloads import CallTarget, EventPayload
-from domain.ledger.state import claimed, measured, venue_book
+from domain.ledger.state import claimed, measured, purse_book, venue_book
 from domain.ledger.state.claimed import ClaimedBook, ClaimedLot, Estimate, PendingClaim
 from domain.ledger.state.day_totals import DayTotals, Interval, RolledDay
 from domain.ledger.state.journal import Journal, refolded
@@ -26,6 +26,7 @@ from domain.ledger.state.measured import (
 )
 from domain.ledger.state.performance import Beside
 from domain.ledger.state.positions import MeasuredPosition
+from domain.ledger.state.purse_book import Payment, PurseBook, PurseDay
 from domain.ledger.state.venue_book import VenueBook, VenuePosition
 from domain.trading.paper.entries import Gap
 from domain.trading.paper.replay import PaperAccount, PaperHolding
@@ -62,12 +63,14 @@ STATES: Final = Codecs(
     lists=(
         PendingClaim, ClaimedLot, Estimate, DayTotals, RolledDay, Beside, Interval, Seen, Mark,
         VaultClosed, SettlementResult, VenuePosition, Gap, PaperHolding,
+        PurseDay, Payment,
     ),
     special={
         MeasuredRow: Codec(_row, _row_of), MeasuredPosition: Codec(_position, _position_of),
     },
 )  # fmt: skip
 """The codec of what is folded; a book is stored by what differs from an empty one."""
+STATES.record(PurseBook, empty=purse_book.EMPTY)
 STATES.record(MeasuredBook, empty=measured.EMPTY)
 STATES.record(ClaimedBook, empty=claimed.EMPTY)
 STATES.record(VenueBook, ("newest", "accounts"))

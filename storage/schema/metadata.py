@@ -312,7 +312,7 @@ Table(
     "chain_staging", metadata,
     need("chain_id", BIG), need("block_number", BIG), need("block_hash", Text), need("tx_hash", Text),
     need("log_index", BIG), need("address_lower", Text), need("body", Text),
-    PrimaryKeyConstraint("chain_id", "block_hash", "log_index"),
+    PrimaryKeyConstraint("chain_id", "block_hash", "log_index", "address_lower"),
     Index("chain_staging_block", "chain_id", "block_number"),
     Index("chain_staging_vault", "chain_id", "address_lower"),
 )  # fmt: skip
@@ -324,6 +324,13 @@ Table(
     Index("chain_vaults_digest", "chain_id", "digest"),
     Index("chain_vaults_block", "chain_id", "block_number"),
     Index("chain_vaults_replay", "chain_id", "replay_from", **_WHILE_TO_READ),
+)  # fmt: skip
+Table(
+    "chain_purses", metadata,
+    need("chain_id", BIG), need("address_lower", Text), need("hub_lower", Text), need("vault_lower", Text),
+    need("public_id", Text),
+    PrimaryKeyConstraint("chain_id", "address_lower"),
+    Index("chain_purses_mandate", "public_id"),
 )  # fmt: skip
 Table(
     "chain_inbound", metadata,
@@ -350,7 +357,7 @@ Table(
     Column("webhook_id", Text, primary_key=True), need("owner_id", Text), need("url", Text), need("events", Text),
     need("generation", BIG), need("created_at", BIG), may("rotated_at", BIG), may("next_at", BIG),
     need("busy_until", BIG), need("failures", BIG), need("channel", Text), may("sealed", Text), may("verified_at", BIG),
-    may("failing_since", BIG), may("language", Text),
+    may("failing_since", BIG),
     Index("webhooks_owner", "owner_id", "created_at", "webhook_id"),
     Index("webhooks_due", "next_at"), Index("webhooks_pushed_to", "url", **where("channel = 'push'")),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chain.adapter import ChainConfig, EvmChain
-from chain.logs.log_reader import BlockRange, LogReader, ReadCursor
+from chain.logs.log_reader import BlockRange, LogReader, ReadCursor, Watched
 from chain.logs.transfer_logs import inbound
 from devtools.devchain import answer
 from domain.money import Usdc
@@ -39,7 +39,7 @@ async def read_all(
     reader, cursor, found, steps = LogReader(chain), None, [], 0
     reader.chunk = chunk
     try:
-        while isinstance(told := await reader.step(cursor, known), BlockRange):
+        while isinstance(told := await reader.step(cursor, Watched.of(known)), BlockRange):
             cursor, steps = told.cursor, steps + 1
             found += [f"{g.block.number}:{g.log_index}:{g.name}" for g in told.logs]
         return found, steps
@@ -199,10 +199,10 @@ async def test_a_new_block_costs_as_many_questions_with_10000_vaults_as_with_ten
         head = world.evm.chain.head
         cursor = ReadCursor(head.number, "0x" + head.hash.hex())
         reader = LogReader(chain)
-        await reader.step(cursor, known)
+        await reader.step(cursor, Watched.of(known))
         await spend(world, m, "7")
         asked.clear()
-        told = await reader.step(cursor, known)
+        told = await reader.step(cursor, Watched.of(known))
         await chain.close()
     assert isinstance(told, BlockRange)
     assert [g.name for g in told.logs] == ["Executed"]
@@ -251,7 +251,7 @@ async def test_20000_logs_in_200_blocks_cost_at_most_250_questions(world: World)
         chain = EvmChain(world.evm.facts(confirmations=24, rpc_url=url))
         reader, logs = LogReader(chain), 0
         cursor = ReadCursor(world.evm.chain.head.number - 200, None)
-        while isinstance(told := await reader.step(cursor, [m.vault]), BlockRange):
+        while isinstance(told := await reader.step(cursor, Watched.of([m.vault])), BlockRange):
             cursor, logs = told.cursor, logs + len(told.logs)
         await chain.close()
     assert logs == 20_000
@@ -306,7 +306,7 @@ async def test_two_chains_are_read_apart(world: World, other_evm: Evm, sqlite_ur
     other = EvmChain(ChainConfig(7, other_evm.url, other_evm.usdc, other_evm.factory))
     # It says that it is chain 31337, and the settings say 7: nothing of it is believed.
     with pytest.raises(Refused):
-        await LogReader(other).step(None, [m.vault])
+        await LogReader(other).step(None, Watched.of([m.vault]))
     await other.close()
     assert await chain_rows(world, m) == before
     kept = await world.store.read(
@@ -346,7 +346,7 @@ async def test_a_block_full_of_strangers_logs_with_our_topics_stops_nothing(
     known = [m.vault.lower(), *(f"0x{n + 1:040x}" for n in range(vaults - 1))]
     async with distorted(world.evm.chain, full) as url:
         chain = EvmChain(world.evm.facts(confirmations=confirmations, rpc_url=url))
-        told = await LogReader(chain).step(ReadCursor(crowded.number - 2, None), known)
+        told = await LogReader(chain).step(ReadCursor(crowded.number - 2, None), Watched.of(known))
         await chain.close()
     assert isinstance(told, BlockRange)
     assert [g.name for g in told.logs] == ["Deposited", "Executed"]

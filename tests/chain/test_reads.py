@@ -10,7 +10,7 @@ from eth_utils import keccak
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
-from chain.logs.log_reader import LogReader
+from chain.logs.log_reader import LogReader, Watched
 from chain.rpc.decoding import SILENT, vault_state
 from domain.chain_facts import BlockStamp
 from domain.money import Usdc
@@ -40,7 +40,7 @@ async def test_a_log_tells_what_each_probe_answered_and_the_state_says_the_same(
     await world.mined(m.agent_wallet, dict(told.body), gas=900_000)
     chain = EvmChain(world.evm.facts())
     state = (await chain.vault_states([m.vault]))[m.vault]
-    logs = await LogReader(chain).logs_of([m.vault], 0, state.block.number)
+    logs = await LogReader(chain).logs_of(Watched.of([m.vault]), 0, state.block.number)
     (executed,) = [g for g in logs if g.name == "Executed"]
     assert executed.args["values"] == [25_000_000]
     assert (state.values, state.recorded) == ((Usdc(25_000_000),), Usdc(25_000_000))

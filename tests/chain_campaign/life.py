@@ -12,7 +12,7 @@ from typing import Any
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
-from chain.logs.log_reader import LogReader
+from chain.logs.log_reader import LogReader, Watched
 from domain.chain_facts import VaultLog, VaultState
 from domain.ledger.events.event import Event, Reporter
 from domain.ledger.events.pairing import log_histories, place_of
@@ -266,7 +266,7 @@ class Life:
     async def truth(self) -> list[VaultLog]:
         """The vault's logs, asked of the chain itself."""
         honest = self.world.chains.get(self.node.chain_id)
-        return await LogReader(honest).logs_of([self.m.vault], 0, self.side.head())
+        return await LogReader(honest).logs_of(Watched.of([self.m.vault]), 0, self.side.head())
 
     def same(self, uow: UnitOfWork, truth: list[VaultLog], vault: VaultState) -> None:
         """The record is the vault's own, row by row and in every sum; behind a node that leaves logs

@@ -51,11 +51,6 @@ _Server.generate_token
 # Methods that no line of shipped code calls by name, and who does.
 BILLS = "the payments, whose rules come next"
 CALLED_BY_OTHERS: Mapping[str, str] = {
-    "chain.offline_chain.OfflineChain.purse_call": BILLS,
-    "domain.mandates.purses.PurseChain.purse_call": BILLS,
-    "storage.repositories.bills.BillRepository.by_nonce": BILLS,
-    "storage.repositories.bills.BillRepository.mark_paid": BILLS,
-    "storage.repositories.bills.BillRepository.mark_unpaid": BILLS,
     "storage.repositories.bills.BillRepository.open_of_request": BILLS,
     "storage.repositories.bills.BillRepository.paid_between": BILLS,
     "app.translated._Compiled.visit_Call": "Jinja2's visitor of what it parsed",

@@ -31,7 +31,7 @@ ONE_FOR_EACH: Final = {
 }  # fmt: skip
 # What the chain says, whose rows cost gas; and what the operator does.
 OF_THE_CHAIN: Final = {
-    "chain_blocks", "chain_cursors", "chain_inbound", "chain_staging", "chain_vaults", "vault_reading_logs",
+    "chain_blocks", "chain_cursors", "chain_inbound", "chain_purses", "chain_staging", "chain_vaults", "vault_reading_logs",
 }  # fmt: skip
 OF_THE_HOUSE: Final = {
     "house_keys", "notice_cursor", "switches", "trade_allowlist", "venue_weights",

@@ -114,10 +114,12 @@ MarketTold: id enforced_by kind
 McpTool: name title description route arguments
 MeOut: user wallet books
 ModelOut: depth_share
+MovedPurse: purse from
 NamedItem: data
 NetEstimated: pct
 NewKey: key
 NodeTrouble: fault
+OpenBill: pay_to
 OpenPosition: id market
 OrderAtVenue: status
 OrderFillOut: at snapshot
@@ -126,7 +128,7 @@ OrderStep: tool route
 OwnStatusOut: wallet abstraction_mode
 OwnTermsOut: sha256 text_en
 PaperBookResult: book
-Payload: from agent by reason digest signer_type
+Payload: from agent by reason digest signer_type payee nonce purse
 PaymasterService: url
 PayoutRule: kind
 PlanStep: position market target route
@@ -135,6 +137,7 @@ PositionOut: product book side margin_mode
 PreparedBy: id
 ProbedPosition: key
 Product: product tick_example funding_hourly
+PurseRead: purse hub payees
 PurseTerms: payees hub
 ReconcileOut: why
 RefusalShown: error venue_kind
@@ -158,7 +161,7 @@ StagedLog: mandate args
 StatusCheck: detail
 Step: id group code status
 StepOut: route
-StepParams: reason
+StepParams: reason payee nonce purse
 StatementRow: code
 StatementRows: since until
 StopLine: pct
@@ -166,7 +169,7 @@ StopOut: message
 SwitchOut: value
 TermsOut: digest
 ToSignOut: action action_msgpack signer_must_be
-ToldPayload: from agent by reason digest signer_type
+ToldPayload: from agent by reason digest signer_type payee nonce purse
 TransactionTold: to data value max_fee tip
 TransferReport: asset direction reported_by status
 TypedData: message

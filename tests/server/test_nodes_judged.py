@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from chain import quorum
 from chain.chains import EvmChains
-from chain.logs.log_reader import LogReader
+from chain.logs.log_reader import LogReader, Watched
 from domain.money import Usdc
 from http_shim.readiness import Readiness
 from http_shim.service_routes import DEPS, READY, routes
@@ -92,7 +92,7 @@ async def rows(world: World, m: Mandated) -> list[tuple[int, int, str, str]]:
 async def logs(world: World, m: Mandated) -> list[tuple[int, int, str, str]]:
     """Every log of the vault, asked of the chain itself."""
     honest = world.chains.get(CHAIN_ID)
-    told = await LogReader(honest).logs_of([m.vault], 0, world.evm.chain.head.number)
+    told = await LogReader(honest).logs_of(Watched.of([m.vault]), 0, world.evm.chain.head.number)
     return sorted((g.block.number, g.log_index, g.tx_hash, g.block.at.isoformat()) for g in told)
 
 

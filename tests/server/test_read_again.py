@@ -199,11 +199,13 @@ async def test_a_step_that_takes_too_long_is_halved_until_it_fits(
     """The node answers of two blocks in time, and of no more; its logs say nothing."""
     hiding, whole, clock = Hiding(by_logs), vault_resync.requery_logs, LoopClock()
 
-    async def slow(chain: EvmChain, way: str, vault: str, low: int, high: int) -> list[VaultLog]:
+    async def slow(
+        chain: EvmChain, way: str, vault: str, low: int, high: int, purses: Any
+    ) -> list[VaultLog]:
         if high - low >= 2:
             clock.forward(vault_resync.LOOK_S + 1)
             await anyio.sleep_forever()
-        return await whole(chain, way, vault, low, high)
+        return await whole(chain, way, vault, low, high, purses)
 
     monkeypatch.setattr(vault_resync, "BUDGET", 100 * vault_resync.BUDGET)
     async with behind(world, hiding) as url, kept_by(world, url) as ticks:

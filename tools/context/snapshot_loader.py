@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from domain.chain_facts import (
     BlockStamp,
     Call,
+    PurseFacts,
     Receipt,
     SignerCheck,
     Simulation,
@@ -201,6 +202,21 @@ def signed_vault(chain: Chain, mandate: Mandate) -> str | None:
     return chain.vault_address(s.verifying_contract, s.message, mandate.allowed_targets, digest)
 
 
+def signed_purse(chain: Chain, mandate: Mandate) -> PurseFacts | None:
+    """The place of the purse of the signed terms, present or predicted; None for terms that have
+    none.
+
+    It follows from the terms alone, as the vault's place does: no log has to tell of it.
+    """
+    s, digest, purse = mandate.signed, signed_digest(chain, mandate), mandate.purse
+    vault = signed_vault(chain, mandate)
+    if s is None or digest is None or purse is None or vault is None:
+        return None
+    keeps = bool(mandate.approvals_on_chain)
+    address = chain.purse_address(s.message, vault, digest, purse, keeps_approvals=keeps)
+    return PurseFacts(address.lower(), purse.hub.lower(), vault.lower())
+
+
 async def signature_now(chain: Chain | None, mandate: Mandate) -> SignerCheck | None:
     """Recompute who signed. A contract wallet was asked at a block that is kept, so that rotating
     its keys later does not change what history says (contract 4).
@@ -301,6 +317,7 @@ def load_snapshot(
     # open.
     staged = staged_logs(uow, mandate)
     read = apply_newest_block(mandate, facts.vault, staged)
+    purses = uow.chainlog.purses_of(mandate.public_id) if mandate.has_purse else ()
     pending = (
         uow.approvals.pending(mandate.public_id, ctx.now) if asks and read.is_open(ctx.now) else ()
     )
@@ -322,6 +339,8 @@ def load_snapshot(
         marks=facts.marks,
         wrong_chain=facts.node_failed,
         complete=facts.complete,
+        purse=purses[0] if purses else None,
+        open_bills=tuple(uow.bills.open(mandate.public_id, ctx.now)) if purses else (),
     )
 
 

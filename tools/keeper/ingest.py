@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 
-from domain.chain_facts import Receipt, VaultLog
-from domain.ledger.events.chain_events import BY_LOG, observed
+from domain.chain_facts import PurseFacts, Receipt, VaultLog
+from domain.ledger.events.chain_events import BY_LOG, IN_A_PURSE, PURSE_LOGS, observed
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
-from domain.ledger.events.pairing import LogHistory, log_histories, place_of, tells_same
+from domain.ledger.events.pairing import (
+    LogHistory,
+    log_histories,
+    place_of,
+    purse_of,
+    tells_same,
+)
 from domain.ledger.events.payload_codec import write, written
 from domain.ledger.events.payloads import (
     CallTarget,
@@ -19,6 +25,7 @@ from domain.ledger.events.payloads import (
     LogMoved,
     Marked,
     Noted,
+    PaidFee,
     Unwound,
 )
 from domain.mandates.approvals import Reservation
@@ -32,6 +39,7 @@ from domain.rules.violations import violations, with_violation
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.context.approval_keeping import close_pending
+from tools.keeper.bills import reopen_bill, settle_bills
 from tools.keeper.reservations import approval_of, consume, executed_of, restore
 from tools.keeper.reversals import reversal
 from tools.keeper.vault_attachment import attach_created
@@ -61,15 +69,19 @@ class IngestContext:
         return self.uow.ledger.append(public_id, row, event_id=event_id, now=self.now)
 
 
-def row_of(log: VaultLog, mandate: Mandate) -> NewEvent | None:
-    """The ledger row that a vault's log is; None for a log that is none (contract 5)."""
+def row_of(log: VaultLog, mandate: Mandate, purses: Sequence[PurseFacts] = ()) -> NewEvent | None:
+    """The ledger row that a log of the vault or of its purse is; None for a log that is none
+    (contract 5). `purses` are the mandate's.
+    """
     event = BY_LOG.get(log.name)
     if event is None:
         return None
     body, amount = event.reads(log.args)
     if isinstance(body, (Executed, Unwound)):
-        body = replace(body, target=_label_of(mandate, body.target))
-    state = observed(log.args, log.block.number, mandate.probe_keys)
+        of_purse = (body.target.address or "").lower() in {p.hub for p in purses}
+        body = replace(body, target=_label_of(mandate, body.target), purse=of_purse)
+    keys, number = mandate.probe_keys, log.block.number
+    state = None if type(body) in IN_A_PURSE else observed(log.args, number, keys)
     return NewEvent(
         kind=event.kind,
         reported_by=Reporter.CHAIN,
@@ -112,16 +124,20 @@ def ingest_transaction(
     logs: Sequence[VaultLog],
     *,
     sure: bool = True,
+    purse: str | None = None,
 ) -> int:
     """Bring the ledger to what the chain says of one transaction; how many rows it took.
 
-    Shapes: `logs` are all that the vault left in it, in their order; none where it is in no block.
+    Shapes: `logs` are all that the vault left in it, or those of `purse` (lower case) where it is
+    given, in their order; none where it is in no block. A receipt tells of the vault's alone.
     A log that moved is the same log, and is restated where it stands now; what is gone is taken
     back, what is new is added, and the mandate follows. Every inlet ends here.
     Errors: `ReorgSuspected` where something had to be taken back and the caller is not `sure`.
     """
-    histories = log_histories(ctx.uow.ledger.by_tx(mandate.public_id, tx_hash))
-    news = [(log, new) for log in logs if (new := row_of(log, mandate)) is not None]
+    of_tx = log_histories(ctx.uow.ledger.by_tx(mandate.public_id, tx_hash))
+    histories = [t for t in of_tx if purse_of(t.now) == purse]
+    purses = ctx.uow.chainlog.purses_of(mandate.public_id) if mandate.has_purse else ()
+    news = [(log, new) for log in logs if (new := row_of(log, mandate, purses)) is not None]
     gone = [t for t in histories if t.is_standing]
     same: list[LogHistory | None] = []
     for _, new in news:
@@ -132,6 +148,7 @@ def ingest_transaction(
     rows: list[Event | None] = []
     for lost in gone:
         rows.append(ctx.append(mandate.public_id, reversal(lost, ctx.now, mandate.chain_id)))
+        reopen_bill(ctx.uow, lost.now)
         if isinstance(lost.now.content.body, Executed):
             restore(ctx.uow, mandate, lost.now.content.body, tx_hash.lower())
     dead = [t for t in histories if not t.is_standing] + gone
@@ -190,6 +207,8 @@ def _add(
         )
         reservation = executed_of(ctx.uow, mandate, log, known=known)
         new = _judged(ctx, mandate, new, reservation)
+    if isinstance(new.content.body, PaidFee):
+        new = _judged(ctx, mandate, _with_resource(ctx, new, new.content.body), None)
     if returned is not None:
         new = _restated(new, replace(returned, is_standing=False), log)
     elif any(t.first.log_index == log.log_index for t in histories):
@@ -199,7 +218,18 @@ def _add(
     event = ctx.append(mandate.public_id, _with_cash(ctx, mandate, new, log))
     if event is not None and reservation is not None:
         consume(ctx.uow, mandate, reservation, log.tx_hash.lower())
+    if event is not None:
+        settle_bills(ctx.uow, event)
     return event
+
+
+def _with_resource(ctx: IngestContext, new: NewEvent, paid: PaidFee) -> NewEvent:
+    """The row of a payment with what it bought, where its bill was made here."""
+    bill = ctx.uow.bills.by_nonce(paid.purse or "", paid.nonce or "")
+    if bill is None:
+        return new
+    body = replace(paid, resource=bill.resource)
+    return replace(new, payload=write(replace(new.content, body=body)))
 
 
 def _same_call(old: Event, new: NewEvent) -> bool:
@@ -270,32 +300,43 @@ def ingest_logs(
     """
     groups = [
         (key, tuple(group))
-        for key, group in groupby(_group_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
+        for key, group in groupby(logs_by_tx(logs), key=lambda g: (g.tx_hash, g.address))
     ]
     of: dict[str, list[str]] = {}
     added = 0
     with ctx.uow.together() as uow:
         ctx = replace(ctx, uow=uow)
+        in_purses = {g.address for g in logs if g.name in PURSE_LOGS}
+        purses = uow.chainlog.purses_at(chain.chain_id, in_purses) if in_purses else {}
         for (tx_hash, address), vault_logs in groups:
             if vault_logs[0].name == "MandateCreated":
                 for created in vault_logs:
                     attach_created(uow, ctx.now, chain, created)
             else:
-                of.setdefault(address.lower(), []).append(tx_hash)
+                of.setdefault(_vault_of(address, purses), []).append(tx_hash)
         # A vault is made before anything happens in it.
         mandates = uow.mandates.hold_vaults(chain.chain_id, of)
         uow.ledger.hold({m.public_id: of[(m.vault_address or "").lower()] for m in mandates})
         for (tx_hash, address), vault_logs in groups:
-            if address.lower() not in of:
+            vault, known = _vault_of(address, purses), tx_hash in sure
+            if vault not in of:
                 continue
-            mandate = uow.mandates.by_vault(chain.chain_id, address, lock=True)
+            mandate = uow.mandates.by_vault(chain.chain_id, vault, lock=True)
+            purse = address.lower() if address.lower() in purses else None
             if mandate is not None:
-                known = tx_hash in sure
-                added += ingest_transaction(ctx, mandate, tx_hash, vault_logs, sure=known)
+                added += ingest_transaction(
+                    ctx, mandate, tx_hash, vault_logs, sure=known, purse=purse
+                )
     return added
 
 
-def _group_by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
+def _vault_of(address: str, purses: Mapping[str, PurseFacts]) -> str:
+    """The vault, lower case, that a log is of: its own, or that of its purse."""
+    purse = purses.get(address.lower())
+    return address.lower() if purse is None else purse.vault
+
+
+def logs_by_tx(logs: Iterable[VaultLog]) -> Iterator[VaultLog]:
     """The logs of each transaction together, those of one vault in it together, in chain order;
     the factory's come first, for a vault may be made and used at once.
     """
@@ -323,10 +364,13 @@ def reverse_blocks(
     Errors: `ReorgSuspected`.
     """
     lost = orphaned_transactions(ctx.uow, chain_id, blocks, logs)
-    doubt = {tx_hash for _, tx_hash in lost} - set(sure)
+    doubt = {tx_hash for _, tx_hash, _ in lost} - set(sure)
     if doubt:
         raise ReorgSuspected(doubt)
-    return sum(ingest_transaction(ctx, m, tx_hash, ()) for (_, tx_hash), m in lost.items())
+    return sum(
+        ingest_transaction(ctx, m, tx_hash, (), purse=purse)
+        for (_, tx_hash, purse), m in lost.items()
+    )
 
 
 def orphaned_transactions(
@@ -335,21 +379,23 @@ def orphaned_transactions(
     blocks: range,
     logs: Iterable[VaultLog],
     only: str | None = None,
-) -> dict[tuple[str, str], Mandate]:
+) -> dict[tuple[str, str, str | None], Mandate]:
     """The transactions that stand in the ledger of some blocks and left none of these logs: by
-    mandate and hash; those of one mandate where it is named.
+    mandate, hash, and the purse whose logs they were; those of one mandate where it is named.
     """
     there = {(g.address.lower(), g.tx_hash) for g in logs}
-    lost: dict[tuple[str, str], Mandate] = {}
+    lost: dict[tuple[str, str, str | None], Mandate] = {}
     for public_id, event in uow.ledger.chain_rows_in(chain_id, blocks.start, blocks.stop - 1):
         if only not in (None, public_id):
             continue
         mandate, tx_hash = uow.mandates.get(public_id), event.tx_hash or ""
-        if mandate is None or ((mandate.vault_address or "").lower(), tx_hash) in there:
+        purse = purse_of(event)
+        address = purse or ((mandate and mandate.vault_address) or "").lower()
+        if mandate is None or (address, tx_hash) in there:
             continue
         histories = log_histories(uow.ledger.by_tx(public_id, tx_hash))
         if any(t.is_standing and t.now == event for t in histories):
-            lost[public_id, tx_hash] = mandate
+            lost[public_id, tx_hash, purse] = mandate
     return lost
 
 
@@ -379,8 +425,10 @@ def detach_vault(ctx: IngestContext, mandate: Mandate) -> None:
     terms stand signed, and their vault can be made again.
     """
     uow = ctx.uow
+    purses = [None, *(p.address for p in uow.chainlog.purses_of(mandate.public_id))]
     for tx_hash in uow.ledger.chain_transactions(mandate.public_id):
-        ingest_transaction(ctx, mandate, tx_hash, ())
+        for purse in purses:
+            ingest_transaction(ctx, mandate, tx_hash, (), purse=purse)
     current = uow.mandates.get(mandate.public_id, lock=True) or mandate
     uow.mandates.save(replace(current, vault_address=None, paused_at=None))
     text = "The chain was reorganised; the vault's creation is gone."

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 from typing import Final
 
-from domain.chain_facts import VaultLog, VaultState
+from domain.chain_facts import PurseState, VaultLog, VaultState
 from domain.mandates.mandate import OPEN_AGENT, Mandate
-from domain.rules.reconciliation import ahead, totals_match
+from domain.rules.reconciliation import ahead, purse_matches, totals_match
 from storage.unit_of_work import UnitOfWork
-from tools.keeper.ingest import IngestContext, ingest_transaction, orphaned_transactions
+from tools.keeper.ingest import (
+    IngestContext,
+    ingest_transaction,
+    logs_by_tx,
+    orphaned_transactions,
+)
 
 CLOSED: Final = "audit of the settled"
 BACK: Final = 128
@@ -32,6 +37,7 @@ class Mismatch:
     low: int
     life: int
     high: int | None = None
+    purses: Mapping[str, PurseState] = field(default_factory=dict)
 
     @property
     def blocks(self) -> range:
@@ -51,10 +57,14 @@ def compare_vaults(
     mandates: Sequence[Mandate],
     vaults: Mapping[str, VaultState],
     start_block: int,
+    purses: Mapping[str, PurseState] | None = None,
 ) -> list[Mismatch]:
-    """Note of each vault whether its totals are those of its rows at one block that the reader has
-    passed; gives those where they are not.
+    """Note of each vault whether its totals, and what lies in its purse, are those of its rows at
+    one block that the reader has passed; gives those where they are not.
+
+    Shapes: `purses` by address in lower case, read at the same block.
     """
+
     mismatches = []
     for mandate in mandates:
         vault = vaults.get(mandate.vault_address or "")
@@ -63,11 +73,14 @@ def compare_vaults(
         block = vault.block.number
         if ahead(uow.ledger.state(mandate.public_id).journal, block):
             continue
-        if _matches(uow, mandate, vault):
+        own = _own_purses(uow, mandate, purses or {})
+        if own is None:
+            continue
+        if _matches(uow, mandate, vault, own):
             uow.sums.agree(mandate.public_id, block)
             if mandate.differs_at is not None:
                 uow.readings.forget(mandate.public_id)
-            if vault.settled and not vault.cash and not vault.fee_owed:
+            if vault.settled and not vault.cash and not vault.fee_owed and not _any_left(own):
                 done = uow.readings.of(audit_key(mandate))
                 if done is not None and done.path == CLOSED:
                     uow.work.fee_paid(mandate.public_id)
@@ -76,8 +89,23 @@ def compare_vaults(
         since = uow.sums.block(mandate.public_id)
         life = min(made_in(uow, mandate, start_block), block)
         low = life if since is None else max(life, min(since, block) - BACK)
-        mismatches.append(Mismatch(mandate=mandate, vault=vault, low=low, life=life))
+        mismatches.append(Mismatch(mandate=mandate, vault=vault, low=low, life=life, purses=own))
     return mismatches
+
+
+def _any_left(purses: Mapping[str, PurseState]) -> bool:
+    """True where the keeper still has something to send the owner out of a purse."""
+    return any(p.is_filled for p in purses.values())
+
+
+def _own_purses(
+    uow: UnitOfWork, mandate: Mandate, purses: Mapping[str, PurseState]
+) -> Mapping[str, PurseState] | None:
+    """The states of a mandate's purses; None where one was not read."""
+    known = uow.chainlog.purses_of(mandate.public_id) if mandate.has_purse else ()
+    if any(p.address not in purses for p in known):
+        return None
+    return {p.address: purses[p.address] for p in known}
 
 
 def audit_key(mandate: Mandate) -> str:
@@ -100,21 +128,31 @@ def ingest_requeried(ctx: IngestContext, one: Mismatch, logs: Sequence[VaultLog]
     """
     uow, vault, chain_id = ctx.uow, one.mandate.vault_address or "", one.mandate.chain_id
     mandate = uow.mandates.by_vault(chain_id, vault, lock=True)
-    if mandate is None:
+    if mandate is None or _own_purses(uow, mandate, one.purses) is None:
         raise StillMismatched
-    for _, tx_hash in orphaned_transactions(uow, chain_id, one.blocks, logs, mandate.public_id):
-        ingest_transaction(ctx, mandate, tx_hash, ())
-    for tx_hash, tx_logs in groupby(logs, key=lambda g: g.tx_hash):
-        ingest_transaction(ctx, mandate, tx_hash, tuple(tx_logs))
-    if not _matches(uow, mandate, one.vault):
+    orphans = orphaned_transactions(uow, chain_id, one.blocks, logs, mandate.public_id)
+    for _, tx_hash, purse in orphans:
+        ingest_transaction(ctx, mandate, tx_hash, (), purse=purse)
+    for (tx_hash, address), tx_logs in groupby(
+        logs_by_tx(logs), key=lambda g: (g.tx_hash, g.address)
+    ):
+        purse = None if address.lower() == vault.lower() else address.lower()
+        ingest_transaction(ctx, mandate, tx_hash, tuple(tx_logs), purse=purse)
+    if not _matches(uow, mandate, one.vault, one.purses):
         raise StillMismatched
     uow.sums.agree(mandate.public_id, one.vault.block.number)
     uow.readings.forget(mandate.public_id)
 
 
-def _matches(uow: UnitOfWork, mandate: Mandate, vault: VaultState) -> bool:
-    """Whether a vault's totals, and the agent that its signed terms name, are those of its rows."""
+def _matches(
+    uow: UnitOfWork, mandate: Mandate, vault: VaultState, purses: Mapping[str, PurseState]
+) -> bool:
+    """Whether a vault's totals, what lies in its purses, and the agent that its signed terms name,
+    are those of its rows.
+    """
     book = uow.ledger.state(mandate.public_id).measured
     agent = None if mandate.signed is None else mandate.signed.message.get("agent")
     is_open = agent == OPEN_AGENT
+    if purses and not purse_matches(book.purse, purses.values()):
+        return False
     return totals_match(book, vault, name=not is_open, agent=None if is_open else agent)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from domain.chain_facts import VaultFunction, VaultState
+from domain.chain_facts import Call, PurseState, VaultFunction, VaultState
 from domain.mandates.mandate import Mandate, MandateAttributes, Status
 from domain.money import Usdc
 from domain.next_steps import KEEPER, NextStep
@@ -28,8 +28,10 @@ from tools.model.operation import (
     RequestContext,
     ResponseModel,
 )
+from tools.model.switches import switches
 
 log = logging.getLogger("wallet.keeper")
+AT_THE_FLOOR: Final = 3
 
 
 class SettledOut(ResponseModel):
@@ -86,13 +88,52 @@ async def settle(deps: Deps, caller: Caller, mandate: Mandate) -> SettlementTxs:
         if not vault.withdrawable:
             until = vault.lock_until
             raise Refused(refusal("withdraw_locked", until=until, retry_at=until))
+        mandate = await _drain_purse(deps, chain, mandate, vault, sent)
         mandate = await send_for(deps, chain, mandate, "settle", sent)
         vault = await newest(deps, chain, mandate)
     owed = left = vault.fee_owed
     if owed:
         await send_for(deps, chain, mandate, "payAgent", sent)
         left = (await newest(deps, chain, mandate)).fee_owed
+    if vault.settled:
+        await _sweep_purse(deps, chain, mandate, sent)
     return SettlementTxs(tuple(sent), owed - left, left)
+
+
+async def _drain_purse(
+    deps: Deps, chain: Chain, mandate: Mandate, vault: VaultState, sent: list[str]
+) -> Mandate:
+    """Take what lies in the purse back into the closed vault, so that the settlement counts it.
+
+    A floor stop whose terms keep what is open keeps this too, for the owner to decide; and in dry
+    run nothing is taken out.
+    """
+    state = await _filled_purse(deps, chain, mandate)
+    if state is None or (vault.stop_reason == AT_THE_FLOOR and mandate.on_floor == "keep"):
+        return mandate
+    dry = await deps.store.read(lambda uow: switches(uow, deps.defaults).stop_line_dry_run)
+    if dry or mandate.purse is None:
+        log.warning("%s settles with %s in its purse; dry run", mandate.public_id, state.balance)
+        return mandate
+    hub, data = mandate.purse.hub, chain.purse_call("drain")
+    return await send_for(deps, chain, mandate, "unwind", sent, hub, data)
+
+
+async def _sweep_purse(deps: Deps, chain: Chain, mandate: Mandate, sent: list[str]) -> None:
+    """Send the owner what lies in the purse of a settled vault."""
+    if await _filled_purse(deps, chain, mandate) is None or mandate.purse is None:
+        return
+    call = chain.sweep_call(mandate.purse.hub, mandate.vault_address or "")
+    await _send(deps, chain, mandate, call, "sweep", sent)
+
+
+async def _filled_purse(deps: Deps, chain: Chain, mandate: Mandate) -> PurseState | None:
+    """The mandate's purse, where there is enough in it to be worth the gas."""
+    if not mandate.has_purse:
+        return None
+    known = await deps.store.read(lambda uow: uow.chainlog.purses_of(mandate.public_id))
+    states = await chain.purse_states([p.address for p in known])
+    return next((s for s in states.values() if s.is_filled), None)
 
 
 def settled_body(
@@ -116,9 +157,15 @@ async def send_for(
     logs in.
     Errors: `not_configured` without a key.
     """
+    call = chain.vault_call(mandate.vault_address or "", function, *args)
+    return await _send(deps, chain, mandate, call, function, sent)
+
+
+async def _send(
+    deps: Deps, chain: Chain, mandate: Mandate, call: Call, function: str, sent: list[str]
+) -> Mandate:
     if deps.keeper is None:
         raise Refused(refusal("not_configured", what="the keeper's key"))
-    call = chain.vault_call(mandate.vault_address or "", function, *args)
     try:
         receipt = await deps.keeper.send(call)
     except Refused as refused:

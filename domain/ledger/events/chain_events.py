@@ -16,7 +16,9 @@ from domain.ledger.events.payloads import (
     Marked,
     Observed,
     ObservedPosition,
+    PaidFee,
     Payload,
+    PurseMoved,
     Settled,
     Stopped,
     Unwound,
@@ -38,6 +40,7 @@ StepKind = Literal[
 ]
 """Kinds of steps (spec 2.7)."""
 
+X402: Final = "x402"
 STOP_REASONS: Final = {0: "none", 1: "owner", 2: "agent", 3: "floor", 4: "withdraw"}
 
 
@@ -128,6 +131,40 @@ CHAIN_EVENTS: Final = (
 )  # fmt: skip
 
 
+def _paid(a: Args) -> tuple[Payload, Usdc]:
+    payload = PaidFee(fee_kind=X402, payee=a["to"], nonce=a["nonce"], purse=a["purse"])
+    return payload, Usdc(a["amount"])
+
+
+def _drained(a: Args) -> tuple[Payload, Usdc]:
+    payload = PurseMoved(change="drained", purse=a["purse"], to_owner=Usdc(a["toOwner"]))
+    return payload, Usdc(a["amount"])
+
+
+def _came_in(a: Args) -> tuple[Payload, Usdc]:
+    return PurseMoved(change="came_in", purse=a["purse"], sender=a["from"]), Usdc(a["amount"])
+
+
+PURSE_EVENTS: Final = (
+    ChainEvent(log="PursePaid", kind=LedgerKind.FEE, payload_type=PaidFee,
+               step=("note", "fee"), reads=_paid),
+    ChainEvent(log="PurseFunded", kind=LedgerKind.NOTE, payload_type=PurseMoved,
+               step=("outcome", "purse_funded"),
+               reads=lambda a: (PurseMoved(change="funded", purse=a["purse"]), Usdc(a["amount"]))),
+    ChainEvent(log="PurseDrained", kind=LedgerKind.NOTE, payload_type=PurseMoved,
+               step=("outcome", "purse_drained"), reads=_drained),
+    ChainEvent(log="PurseReceived", kind=LedgerKind.NOTE, payload_type=PurseMoved,
+               step=("outcome", "purse_came_in"), reads=_came_in),
+    ChainEvent(log="PurseVoided", kind=LedgerKind.NOTE, payload_type=PurseMoved,
+               step=("control", "purse_voided"),
+               reads=lambda a: (
+                   PurseMoved(change="voided", purse=a["purse"], epoch=a["epoch"]), None)),
+)  # fmt: skip
+"""What the reader makes of the logs of a purse's hub and of USDC (`chain.logs.purse_logs`)."""
+PURSE_LOGS: Final = frozenset(e.log for e in PURSE_EVENTS)
+IN_A_PURSE: Final = frozenset(e.payload_type for e in PURSE_EVENTS)
+
+
 def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
     """The vault right after a log; `cash` is 0 until the ledger fills it in from the rows before.
 
@@ -145,5 +182,5 @@ def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
     return Observed(block=block, cash=ZERO, positions=positions, is_complete=is_complete)
 
 
-BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in CHAIN_EVENTS}
+BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in (*CHAIN_EVENTS, *PURSE_EVENTS)}
 LOG_OF: Final[Mapping[str, str]] = {e.call: e.log for e in CHAIN_EVENTS if e.call is not None}

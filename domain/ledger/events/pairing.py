@@ -6,12 +6,29 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from domain.ledger.events.chain_events import CHAIN_EVENTS
+from domain.ledger.events.chain_events import CHAIN_EVENTS, PURSE_EVENTS
 from domain.ledger.events.event import Event, NewEvent
 from domain.ledger.events.event_kinds import ACTION_KINDS, LedgerKind, Reporter
-from domain.ledger.events.payloads import Control, Executed, LogReversed, Marked, Settled, Unwound
+from domain.ledger.events.payloads import (
+    Control,
+    Executed,
+    LogReversed,
+    Marked,
+    PaidFee,
+    PurseMoved,
+    Settled,
+    Unwound,
+)
 
-LOGGED: Final = frozenset(e.payload_type for e in CHAIN_EVENTS)
+LOGGED: Final = frozenset(e.payload_type for e in (*CHAIN_EVENTS, *PURSE_EVENTS))
+
+
+def purse_of(row: Event | NewEvent) -> str | None:
+    """The purse, lower case, whose log a chain's row is; None for a log of the vault."""
+    body = row.content.body
+    if not isinstance(body, (PaidFee, PurseMoved)) or not body.purse:
+        return None
+    return body.purse.lower()
 
 
 def can_pair(row: Event | NewEvent) -> bool:
@@ -123,6 +140,8 @@ def _content(row: Event | NewEvent) -> tuple[object, ...]:
         more = (*more, body.spent, body.approved)
     if isinstance(body, Control):
         more = (body.change,)
-    if isinstance(body, (Settled, Marked)):
+    if isinstance(body, (Settled, Marked, PurseMoved)):
         more = (body,)
+    if isinstance(body, PaidFee):  # what it bought is no part of the log
+        more = (body.payee, body.nonce, body.purse)
     return (row.kind, row.amount_usdc, type(body), *more)

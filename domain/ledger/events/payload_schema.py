@@ -95,6 +95,7 @@ def _reversed_payload(s: StoredJson, name: str) -> Payload | None:
 
 _SUMS: Final = frozenset(
     {LedgerKind.DEPOSIT, LedgerKind.WITHDRAW, LedgerKind.PAYOUT, LedgerKind.MOVE}
+    | {LedgerKind.FEE, LedgerKind.NOTE}
 )
 # In the order in which they are stored.
 _CALLED: Final = {"address": "target", "selector": "selector", "market": "market", "label": "label"}
@@ -130,6 +131,7 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
         follows={"spent": lambda w: ZERO},
         follows_beside={"direction": lambda w: "in"},
     ),
+    payloads.PurseMoved: Form(block="purse_moved", names={"sender": "from"}, needed="change"),
     payloads.Settled: Form(block="settled"),
     payloads.Marked: Form(block="marked"),
     payloads.Control: Form(

@@ -63,7 +63,9 @@ class Deposited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executed:
-    """A call that the vault let through. `approved` is what the target might have pulled."""
+    """A call that the vault let through. `approved` is what the target might have pulled; `purse`:
+    the call put money into the mandate's purse or took it back.
+    """
 
     target: CallTarget
     spent: Usdc = ZERO
@@ -71,16 +73,37 @@ class Executed:
     approved: Usdc = ZERO
     agent: str | None = None
     data_hash: str | None = None
+    purse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwound:
-    """A call on a closed vault that brought a position back."""
+    """A call on a closed vault that brought a position back, or what lay in the `purse`."""
 
     target: CallTarget
     received: Usdc = ZERO
     by: str | None = None
     data_hash: str | None = None
+    purse: bool = False
+
+
+PurseChange = Literal["funded", "drained", "voided", "came_in"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurseMoved:
+    """A change in the mandate's purse that is no payment; the row's amount is what was put
+    in, what came in from elsewhere, or what went back to the vault.
+
+    Shapes: `to_owner` is what went to the owner besides; `sender` who sent what came in; `epoch`
+    that of the bills that are good from now on.
+    """
+
+    change: PurseChange
+    purse: str
+    to_owner: Usdc = ZERO
+    sender: str | None = None
+    epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +271,22 @@ class Reported(AgentStatement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaidFee(AgentStatement):
-    """A fee; `fee_kind` classes it, `resource` is what was read for it."""
+    """A fee; `fee_kind` classes it, `resource` is what was read for it.
+
+    Shapes: a row by the chain is an x402 payment that left the mandate's `purse`, with its `payee`
+    and the `nonce` of its bill. A report by the agent with a `salt` says what such a payment
+    bought: `nonce` is then the bill's last 28 bytes, which commit to resource, payee and salt.
+    """
+
+    payee: str | None = None
+    nonce: str | None = None
+    purse: str | None = None
+    salt: str | None = None
+
+    @property
+    def explains(self) -> bool:
+        """True for a report of what a measured payment bought."""
+        return self.salt is not None
 
     @property
     def paid_read(self) -> bool:
@@ -275,9 +313,9 @@ class RefusedAttempt:
 
 
 Payload: TypeAlias = (
-    Deposited | Executed | Unwound | Withdrawn | AgentPaid | Stopped | Settled | Control | Marked
-    | LogReversed | ClaimEnded | OwnerNoticed | VenueFilled | TermsSigned | ApprovalDecided
-    | Reported | PaidFee | Noted | RefusedAttempt
+    Deposited | Executed | Unwound | PurseMoved | Withdrawn | AgentPaid | Stopped | Settled
+    | Control | Marked | LogReversed | ClaimEnded | OwnerNoticed | VenueFilled | TermsSigned
+    | ApprovalDecided | Reported | PaidFee | Noted | RefusedAttempt
 )  # fmt: skip
 
 OTHER_FEES: Final = frozenset({"venue", "gas", "network"})

@@ -19,6 +19,7 @@ from domain.ledger.events.payloads import (
     LogReversed,
     Noted,
     PaidFee,
+    PurseMoved,
     Reported,
     Unwound,
 )
@@ -30,6 +31,8 @@ PENDING_KEPT: Final = 256
 ANSWERED_KEPT: Final = 64
 DAYS_KEPT: Final = 16
 KEY_CHARS: Final = 128
+EXPLAINED_KEPT: Final = 256
+RESOURCE_CHARS: Final = 512
 CREDIT_MICROS: Final = 10_000
 _FEES: Final[Mapping[str | None, str]] = {
     **dict.fromkeys(("x402", "tools", "paid_read"), "fee_tools"),
@@ -89,7 +92,9 @@ class ClaimedBook:
     venue whose orders are made here.
     Shapes: `pending` by event id, and `answered` those that a chain row confirms, which a
     reorganisation may take back; `gone` are the newest transactions that a reorganisation removed
-    and no row has confirmed again; `parts` by the agent's id, `marks` by position.
+    and no row has confirmed again; `parts` by the agent's id, `marks` by position; `explained` are
+    the newest resources of which the agent says that the purse paid for them, by the 28 bytes that
+    commit a bill to one.
     """
 
     trades: int = 0
@@ -107,6 +112,7 @@ class ClaimedBook:
     gone: tuple[str, ...] = ()
     parts: Mapping[str, ClaimedLot] = field(default_factory=dict)
     marks: Mapping[str, Estimate] = field(default_factory=dict)
+    explained: Mapping[str, str] = field(default_factory=dict)
     next_at: str | None = None
 
     @property
@@ -138,6 +144,10 @@ def apply(book: ClaimedBook, event: Event, partner: Event | None = None) -> Clai
         unended = {k: p for k, p in book.pending.items() if k != body.event_id}
         return fast_replace(book, pending=unended)
     if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
+        return book
+    if isinstance(body, (PaidFee, PurseMoved)):
+        return book  # what a vault's transaction did is told by the vault's own logs
+    if isinstance(body, LogReversed) and isinstance(body.body, (PaidFee, PurseMoved)):
         return book
     if isinstance(body, LogReversed):
         pending, answered = _move_claims(book.answered, book.pending, event.tx_hash)
@@ -195,6 +205,9 @@ def _apply_statement(
 
 
 def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
+    if body.explains:  # the payment itself is measured
+        bought = {**book.explained, body.nonce or "": (body.resource or "")[:RESOURCE_CHARS]}
+        return {"explained": _last(bought, EXPLAINED_KEPT)}
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     values: _Values = {}
     if body.paid_read:

@@ -59,6 +59,16 @@ class LedgerState:
         """The measured book."""
         return self.journal.now
 
+    @property
+    def fee_tools(self) -> int:
+        """Fees of tools, micro-USDC: those that the agent told of, and the purse's payments."""
+        return self.claimed.fee_tools + self.measured.purse.paid
+
+    @property
+    def fees(self) -> int:
+        """All fees together, micro-USDC."""
+        return self.claimed.fees + self.measured.purse.paid
+
 
 EMPTY: Final = LedgerState()
 _new_state: Final = fast_constructor(LedgerState)

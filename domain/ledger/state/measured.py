@@ -15,16 +15,20 @@ from domain.ledger.events.payloads import (
     Executed,
     Marked,
     Observed,
+    PaidFee,
     Payload,
+    PurseMoved,
     Settled,
     Stopped,
     Unwound,
     Withdrawn,
 )
 from domain.ledger.fast_copy import fast_replace
+from domain.ledger.state import purse_book
 from domain.ledger.state.day_totals import BEGUN, DayTotals, Interval, end_interval
 from domain.ledger.state.movements import movement_of
 from domain.ledger.state.positions import MeasuredPosition, after_call, revalue, shares
+from domain.ledger.state.purse_book import PurseBook
 from domain.times import day_of
 
 DAYS_KEPT: Final = 16
@@ -127,6 +131,7 @@ class MeasuredBook:
     paused_at: datetime | None = None
     stopped: VaultClosed | None = None
     settled: SettlementResult | None = None
+    purse: PurseBook = purse_book.EMPTY
 
     @property
     def flows(self) -> int:
@@ -172,7 +177,9 @@ def step(book: MeasuredBook, row: MeasuredRow) -> MeasuredBook:
     apply_row = _STEPS.get(type(row.body))
     if apply_row is None:
         return book
-    updated = apply_row(book, row, row.body)
+    updated: MeasuredBook = apply_row(book, row, row.body)
+    if isinstance(row.body, (PaidFee, PurseMoved)):
+        return updated  # the vault's money and worth are as they were
     is_complete = row.observed is not None and row.observed.is_complete
     if row.observed is not None and is_complete and _matches_ledger(updated, row):
         updated = _with_probe_values(updated, row, row.observed.values())
@@ -212,6 +219,10 @@ def _apply_withdrawal(book: MeasuredBook, row: MeasuredRow, body: Withdrawn) -> 
 
 def _apply_call(book: MeasuredBook, row: MeasuredRow, body: Executed | Unwound) -> MeasuredBook:
     movement = movement_of(body, row.amount)
+    if body.purse:
+        purse = purse_book.with_call(book.purse, movement.spent, movement.received)
+        moved = fast_replace(_apply_flow(book, row), purse=purse)
+        return _add_spend(moved, row.at, movement.spent) if movement.spent else moved
     observed = row.observed.values() if row.observed is not None else {}
     is_complete = row.observed is not None and row.observed.is_complete
     value_after = observed.get(body.target.key, 0 if is_complete else None)
@@ -223,6 +234,16 @@ def _apply_call(book: MeasuredBook, row: MeasuredRow, body: Executed | Unwound) 
         ),
     )
     return _add_spend(traded, row.at, movement.spent) if movement.spent else traded
+
+
+def _apply_payment(book: MeasuredBook, row: MeasuredRow, body: PaidFee) -> MeasuredBook:
+    purse = purse_book.with_payment(book.purse, row.event_id, row.at, row.amount, body)
+    return fast_replace(book, purse=purse)
+
+
+def _apply_purse(book: MeasuredBook, row: MeasuredRow, body: PurseMoved) -> MeasuredBook:
+    purse = purse_book.with_movement(book.purse, row.at, row.amount, body)
+    return fast_replace(book, purse=purse)
 
 
 def _with_probe_values(
@@ -245,13 +266,16 @@ def _with_day(book: MeasuredBook, row: MeasuredRow, updated: MeasuredBook) -> Me
     )
     is_worth_known = (is_complete and _matches_ledger(book, row)) or not updated.opened
     is_execution = isinstance(row.body, Executed)
+    # Pocket money is no trade: nothing was bought for it, and no return is over it.
+    of_purse = isinstance(row.body, (Executed, Unwound)) and row.body.purse
     day = _day(book, row.at)
     day = fast_replace(
         day,
         inflow=day.inflow + movement.deposited,
         outflow=day.outflow + movement.withdrawn,
         calls=day.calls + is_execution,
-        trades=day.trades + (is_execution and bool(movement.spent or movement.received)),
+        trades=day.trades
+        + (is_execution and not of_purse and bool(movement.spent or movement.received)),
         put_in=updated.deposits - updated.withdrawals,
         deposited=updated.deposits,
         worth=worth,
@@ -263,8 +287,8 @@ def _with_day(book: MeasuredBook, row: MeasuredRow, updated: MeasuredBook) -> Me
     interval = book.interval.with_movement(
         deposited=movement.deposited,
         withdrawn=movement.withdrawn - donated,
-        spent=movement.spent,
-        received=movement.received,
+        spent=0 if of_purse else movement.spent,
+        received=0 if of_purse else movement.received,
     )
     if is_worth_known:
         day, interval = end_interval(day, interval, worth, positions)
@@ -372,6 +396,8 @@ _STEPS: Final[Mapping[type, Any]] = {
     Withdrawn: _apply_withdrawal,
     Executed: _apply_call,
     Unwound: _apply_call,
+    PaidFee: _apply_payment,
+    PurseMoved: _apply_purse,
     Marked: _apply_mark,
     Stopped: _apply_stop,
     Settled: _apply_settlement,

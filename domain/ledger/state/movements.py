@@ -52,6 +52,7 @@ def movement_of(payload: Payload | None, amount: int) -> Movement:
             | payloads.Settled()
             | payloads.Control()
             | payloads.Marked()
+            | payloads.PurseMoved()
             | payloads.LogReversed()
             | payloads.ClaimEnded()
             | payloads.OwnerNoticed()

@@ -26,7 +26,8 @@ JSON = st.recursive(
 KEYS = st.sampled_from(
     ["position", "mark", "target", "next_at", "text", "why", "fee_kind", "resource", "preview", "direction", "executed", "unwound",
      "settled", "marked", "control", "reverses", "restates", "claim", "notice", "channel", "refusal", "approval", "violation", "log_index", "from", "agent",
-     "reason", "by", "record_only", "spent", "received", "payload", "kind", "amount_usdc", "codes", "detail", "what", "block", "venue"]
+     "reason", "by", "record_only", "spent", "received", "payload", "kind", "amount_usdc", "codes", "detail", "what", "block", "venue",
+     "purse_moved", "purse", "payee", "nonce", "salt", "change", "to_owner", "epoch"]
 )  # fmt: skip
 STORED = st.recursive(JSON, lambda inner: st.dictionaries(KEYS, inner, max_size=5), max_leaves=10)
 TEXT = st.none() | st.text(max_size=20)
@@ -60,6 +61,7 @@ BY_HINT: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (typing.Literal["in", "out"] | None, st.sampled_from([None, "in", "out"])),
     (typing.Literal["paused", "resumed"], st.sampled_from(["paused", "resumed"])),
     (p.Outcome, st.sampled_from(p.OUTCOMES)),
+    (p.PurseChange, st.sampled_from(typing.get_args(p.PurseChange))),
     *((words, st.sampled_from(typing.get_args(words))) for words in NOTICED),
 ]
 

@@ -36,7 +36,7 @@ from tools.context.approval_keeping import (
     with_approval_keeping,
 )
 from tools.context.ledger_rows import append_row
-from tools.context.snapshot_loader import load_snapshot, require_chain
+from tools.context.snapshot_loader import load_snapshot, require_chain, signed_purse
 from tools.keeper.vault_attachment import attach_known
 from tools.mandates.drafting.draft_fields import address_on_file, clauses_now
 from tools.model.fields import OneMandate, Signature
@@ -259,6 +259,9 @@ def sign(uow: UnitOfWork, ctx: RequestContext[SignTermsIn, SignFacts]) -> Mandat
         approvals_on_chain=ctx.facts.vault_keeps_approvals,
     )
     uow.mandates.save(mandate)
+    purse = signed_purse(chain, mandate)
+    if purse is not None:
+        uow.chainlog.add_purse(mandate.chain_id, mandate.public_id, purse)
     payload = TermsSigned(digest=digest, signer_type=proof.signer_type)
     append_row(uow, ctx, mandate, LedgerKind.SIGNED, Reporter.OWNER, payload)
     # Somebody who was given the signature may have made the vault already.

@@ -18,6 +18,7 @@ from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.progress import PendingClaims, Progress, pending_claims
+from domain.reads.purse import PurseRead
 from domain.reads.record import each_step, grouped, instruction, pinned
 from domain.reads.row_models import LedgerRow
 from domain.reads.step import Step
@@ -86,8 +87,8 @@ class MandateIn(OneMandate):
         default=None,
         max_length=200,
         description="comma list of mandate (with allowed_targets), progress, limits, fees, lock, "
-        "clauses, exposure, chain_state, as_of, terms_status, card_header, card_footer, events, "
-        "steps. Default: all that fit",
+        "clauses, exposure, x402, chain_state, as_of, terms_status, card_header, card_footer, "
+        "events, steps. Default: all that fit",
     )
 
     def requested_parts(self) -> frozenset[str]:
@@ -106,6 +107,7 @@ class MandateIn(OneMandate):
 NOT_ASKED: Final[Any] = None
 WHOLE: Final = "Name parts: then nothing is cut."
 SIGNED: Final = "terms_status"
+PURSE: Final = "x402"
 
 # What a model is given unasked, the most useful first; events and steps have tools of their own.
 FOR_A_MODEL: Final = (
@@ -116,6 +118,7 @@ FOR_A_MODEL: Final = (
     "as_of",
     "chain_state",
     "exposure",
+    "x402",
     "fees",
     "terms_status",
     "clauses",
@@ -129,7 +132,8 @@ class MandateRead(ResponseModel):
 
     A part that was not asked for is left out; over MCP without `parts`, events and steps are not
     told, and `left_out` names what did not fit into 8 KB; each can be asked for by `parts`.
-    There `cut` names texts of which only the beginning is told.
+    There `cut` names texts of which only the beginning is told. `x402` stands where the terms have
+    a purse.
     """
 
     mandate: MandateAttributes = NOT_ASKED
@@ -145,6 +149,7 @@ class MandateRead(ResponseModel):
     chain_state: ChainState = NOT_ASKED
     as_of: AsOf | None = NOT_ASKED
     exposure: Exposure = NOT_ASKED
+    x402: PurseRead | None = NOT_ASKED
     terms_status: TermsStatus | None = NOT_ASKED
     left_out: tuple[str, ...] = NOT_ASKED
 
@@ -231,10 +236,13 @@ def read_mandate(
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     if ctx.transport == "mcp" and ctx.request.parts is None:
         short = load_snapshot(uow, ctx, mandate, ctx.facts, events=0, terms=True)
-        return RenderedResult(sections_within(FOR_A_MODEL, lambda name: _part(short, name), WHOLE))
+        parts = [name for name in FOR_A_MODEL if name != PURSE or mandate.has_purse]
+        return RenderedResult(sections_within(parts, lambda name: _part(short, name), WHOLE))
     names = ctx.request.requested_parts()
     events = CHAIN_EVENTS if not names.isdisjoint(("events", "steps")) else 0
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=events, terms=SIGNED in names)
+    if not mandate.has_purse:
+        names -= {PURSE}
     return RenderedResult({name: _part(snapshot, name) for name in PARTS if name in names})
 
 

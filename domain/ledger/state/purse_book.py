@@ -1,0 +1,133 @@
+"""The purse's book: the money that the vault put into its purse, and what became of it.
+
+It is a part of the measured book, and moves no figure of the vault: for the vault, what was put
+into the purse is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from domain.ledger.events.payloads import PaidFee, PurseMoved
+from domain.ledger.fast_copy import fast_replace
+from domain.times import day_of
+
+DAYS_KEPT: Final = 8
+PAYMENTS_KEPT: Final = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurseDay:
+    """The sums put in and paid on one UTC day, by block time; micro-USDC."""
+
+    funded: int = 0
+    paid: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment:
+    """One payment, to be explained by the bill or the report that its nonce commits to.
+
+    Shapes: `resource` is what was bought, where the bill was made here.
+    Units: micro-USDC.
+    """
+
+    event_id: str
+    amount: int
+    payee: str
+    at: datetime
+    resource: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PurseBook:
+    """The sums of a purse.
+
+    Units: micro-USDC. Shapes: `called` and `taken` are what the vault's own calls put in and got
+    back, `funded` and `drained` the same by the hub's word; `to_owner` went to the owner out of the
+    purse, `came_in` was sent by others. `days` by UTC day and `newest` payments by nonce, at most
+    so many; `epoch` is that of the bills that are good.
+    """
+
+    called: int = 0
+    taken: int = 0
+    funded: int = 0
+    drained: int = 0
+    to_owner: int = 0
+    paid: int = 0
+    came_in: int = 0
+    payments: int = 0
+    epoch: int = 0
+    days: Mapping[str, PurseDay] = field(default_factory=dict)
+    newest: Mapping[str, Payment] = field(default_factory=dict)
+
+    @property
+    def inside(self) -> int:
+        """The balance of the purse by its logs."""
+        return self.funded - self.drained - self.to_owner - self.paid + self.came_in
+
+    @property
+    def agrees(self) -> bool:
+        """True where the hub tells of the same sums as the vault's calls."""
+        return (self.called, self.taken) == (self.funded, self.drained)
+
+    def day(self, name: str) -> PurseDay:
+        """The sums of a UTC day, YYYY-MM-DD."""
+        return self.days.get(name, NO_DAY)
+
+
+NO_DAY: Final = PurseDay()
+EMPTY: Final = PurseBook()
+
+
+def with_call(book: PurseBook, spent: int, received: int) -> PurseBook:
+    """The book after a call of the vault on the hub."""
+    return fast_replace(book, called=book.called + spent, taken=book.taken + received)
+
+
+def with_payment(
+    book: PurseBook, event_id: str, at: datetime, amount: int, fee: PaidFee
+) -> PurseBook:
+    """The book after a payment."""
+    payment = Payment(
+        event_id=event_id, amount=amount, payee=fee.payee or "", at=at, resource=fee.resource
+    )
+    newest = {**book.newest, fee.nonce or event_id: payment}
+    while len(newest) > PAYMENTS_KEPT:
+        del newest[next(iter(newest))]
+    return fast_replace(
+        book,
+        paid=book.paid + amount,
+        payments=book.payments + 1,
+        days=_with_day(book.days, at, paid=amount),
+        newest=newest,
+    )
+
+
+def with_movement(book: PurseBook, at: datetime, amount: int, moved: PurseMoved) -> PurseBook:
+    """The book after any other log of the purse."""
+    match moved.change:
+        case "funded":
+            days = _with_day(book.days, at, funded=amount)
+            return fast_replace(book, funded=book.funded + amount, days=days)
+        case "drained":
+            to_owner = book.to_owner + moved.to_owner.micros
+            return fast_replace(book, drained=book.drained + amount, to_owner=to_owner)
+        case "came_in":
+            return fast_replace(book, came_in=book.came_in + amount)
+        case "voided":
+            return fast_replace(book, epoch=moved.epoch or 0)
+
+
+def _with_day(
+    days: Mapping[str, PurseDay], at: datetime, *, funded: int = 0, paid: int = 0
+) -> Mapping[str, PurseDay]:
+    name = day_of(at)
+    day = days.get(name, NO_DAY)
+    changed = {**days, name: PurseDay(funded=day.funded + funded, paid=day.paid + paid)}
+    for oldest in sorted(changed)[:-DAYS_KEPT]:
+        del changed[oldest]
+    return changed

@@ -1,0 +1,33 @@
+"""Bills: paid and voided by the chain's rows alone, whoever sent their transactions."""
+
+from __future__ import annotations
+
+from domain.ledger.events.event import Event
+from domain.ledger.events.payloads import PaidFee, PurseMoved
+from storage.unit_of_work import UnitOfWork
+
+
+def settle_bills(uow: UnitOfWork, event: Event) -> None:
+    """Note the bill that a payment's row settles, or those that a purse made void; a payment is its
+    bill's by purse and nonce, whichever transaction brought it.
+    """
+    body = event.content.body
+    if isinstance(body, PurseMoved) and body.change == "voided":
+        uow.bills.void(body.purse, body.epoch or 0, event.occurred_at)
+    if not isinstance(body, PaidFee):
+        return
+    bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
+    if bill is not None:
+        uow.bills.mark_paid(
+            bill, tx_hash=event.tx_hash or "", event_id=event.event_id, at=event.occurred_at
+        )
+
+
+def reopen_bill(uow: UnitOfWork, event: Event) -> None:
+    """Take back that a bill was paid, with the row of a payment whose block is gone."""
+    body = event.content.body
+    if not isinstance(body, PaidFee):
+        return
+    bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
+    if bill is not None:
+        uow.bills.mark_unpaid(bill)
