@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import anyio
-from eth_abi import encode
 from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils import to_checksum_address
 
 from chain.adapter import EvmChain
 from chain.chains import EvmChains
-from chain.contracts import abi_codec, transactions
+from chain.contracts import transactions
+from chain.contracts.fixed_addresses import (
+    DETERMINISTIC_DEPLOYER,
+    creation_code,
+    fixed_address,
+    fixed_deployment,
+)
 from chain.quorum import majority, note_dissent, query_each_node
 from chain.reads import sending
 from chain.reads.receipts import revert_of
@@ -142,14 +148,47 @@ async def deploy(
     """Deploy a committed artifact and return its address. Errors: `chain_unavailable` when the
     deployment fails or is not mined.
     """
-    account = Account.from_key(private_key)
-    rpc = chain.node()
-    compiled = abi_codec.artifact(contract)
-    inputs: list[dict[str, str]] = next(
-        (e["inputs"] for e in compiled["abi"] if e["type"] == "constructor"), []
-    )
-    data = compiled["bytecode"] + encode([i["type"] for i in inputs], list(args)).hex()
-    estimate = await rpc.quantity("eth_estimateGas", {"from": account.address, "data": data})
+    subject, code = f"the deployment of {contract}", creation_code(contract, args)
+    receipt = await _mined(chain, private_key, {"data": code}, subject)
+    return to_checksum_address(str(receipt["contractAddress"]))
+
+
+async def deploy_fixed(
+    chain: EvmChain, private_key: str, contract: str, args: tuple[str | bool | None, ...] = ()
+) -> str:
+    """Deploy a committed artifact at its fixed address, unless it is there already; where the chain
+    has no deterministic deployer, like `deploy`. Errors: `chain_unavailable`.
+    """
+    if not await has_code(chain, DETERMINISTIC_DEPLOYER):
+        return await deploy(chain, private_key, contract, args)
+    address = fixed_address(contract, args)
+    if not await has_code(chain, address):
+        data = fixed_deployment(contract, args)
+        await send_once(chain, private_key, DETERMINISTIC_DEPLOYER, data)
+    if not await has_code(chain, address):
+        raise chain.node().unavailable(f"{contract} is not at {address}")
+    return address
+
+
+async def has_code(chain: EvmChain, address: str) -> bool:
+    """True where a contract stands at an address. Errors: `chain_unavailable`."""
+    code = await chain.node().ask("eth_getCode", address, "latest")
+    return isinstance(code, str) and len(code) > 2
+
+
+async def send_once(chain: EvmChain, private_key: str, to: str, data: str) -> None:
+    """Send a call of the key's account and wait for it. Errors: `chain_unavailable` when it fails
+    or is not mined.
+    """
+    await _mined(chain, private_key, {"to": to, "data": data}, f"the call of {to}")
+
+
+async def _mined(
+    chain: EvmChain, private_key: str, transaction: Mapping[str, str], subject: str
+) -> Mapping[str, object]:
+    """The receipt of a transaction. Errors: `chain_unavailable`."""
+    account, rpc = Account.from_key(private_key), chain.node()
+    estimate = await rpc.quantity("eth_estimateGas", {"from": account.address, **transaction})
     fee, tip = await sending.fees(chain)
     nonce = await rpc.quantity("eth_getTransactionCount", account.address, "latest")
     signed = account.sign_transaction(
@@ -157,19 +196,19 @@ async def deploy(
             "type": 2,
             "chainId": chain.chain_id,
             "nonce": nonce,
-            "data": data,
             "gas": estimate * 12 // 10,
             "value": 0,
             "maxFeePerGas": 2 * fee + tip,
             "maxPriorityFeePerGas": tip,
+            **transaction,
         }
     )
     tx_hash = await rpc.ask("eth_sendRawTransaction", "0x" + bytes(signed.raw_transaction).hex())
     for _ in range(POLLS):
-        raw = await rpc.ask("eth_getTransactionReceipt", tx_hash)
-        if raw is not None:
-            if raw["status"] != "0x1":
+        receipt: Mapping[str, object] | None = await rpc.ask("eth_getTransactionReceipt", tx_hash)
+        if receipt is not None:
+            if receipt["status"] != "0x1":
                 break
-            return to_checksum_address(raw["contractAddress"])
+            return receipt
         await anyio.sleep(POLL_S)
-    raise rpc.unavailable(f"the deployment of {contract} failed")
+    raise rpc.unavailable(f"{subject} failed")

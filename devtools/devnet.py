@@ -12,7 +12,7 @@ import anyio
 from chain.tx_sender import address_of
 from devtools.devchain import DevChain, serve
 from domain.ports import Clock
-from server.cli.deployment import Deployed, deploy_all
+from server.cli.deployment import Deployed, deploy_all, plain_hub_address
 from server.settings import ChainSettings
 from server.system import SystemClock
 
@@ -61,14 +61,16 @@ async def devnet(
 
 
 def _replayed_contracts(chain: DevChain) -> Deployed:
-    """The addresses of the contracts in a replayed journal: the first five creations, in order.
+    """The addresses of the contracts in a replayed journal: the first six creations, in order.
 
-    Errors: ValueError for a journal of an earlier edition, which made four.
+    Errors: ValueError for a journal of an earlier edition, which made five or something else.
     """
-    if len(chain.created()) < 5:
+    usdc, market, factory, lens, value, deployer = (chain.created() + [""] * 6)[:6]
+    hub = plain_hub_address(deployer, factory) if deployer else ""
+    state = chain.state_at(chain.head.number, chain.head.timestamp, chain.head.root)
+    if not (hub and state.get_code(bytes.fromhex(hub[2:]))):
         raise ValueError("the journal is of an earlier edition of the contracts: begin another")
-    usdc, market, factory, lens, value = chain.created()[:5]
-    return Deployed(usdc, factory, lens, market, value)
+    return Deployed(usdc, factory, lens, market, value, deployer, hub)
 
 
 def chain_settings(net: Devnet, poll_s: int = 2) -> ChainSettings:
@@ -78,6 +80,8 @@ def chain_settings(net: Devnet, poll_s: int = 2) -> ChainSettings:
         usdc=net.deployed.usdc,
         factory=net.deployed.factory,
         lens=net.deployed.lens,
+        purse_deployer=net.deployed.purse_deployer,
+        purse_hub=net.deployed.purse_hub,
         confirmations=0,
         poll_s=poll_s,
     )
@@ -92,6 +96,8 @@ def environment(net: Devnet, chain_id: int) -> dict[str, str]:
         f"{prefix}USDC": net.deployed.usdc,
         f"{prefix}FACTORY": net.deployed.factory,
         f"{prefix}LENS": net.deployed.lens,
+        f"{prefix}PURSE_DEPLOYER": net.deployed.purse_deployer or "",
+        f"{prefix}PURSE_HUB": net.deployed.purse_hub or "",
         f"{prefix}CONFIRMATIONS": "0",
         f"{prefix}POLL_S": "1",
         "WALLET_KEEPER_PRIVATE_KEY": net.keeper_key,

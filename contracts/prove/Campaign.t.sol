@@ -8,23 +8,19 @@ import {TestMarket} from "../mocks/TestMarket.sol";
 import {TestUSDC} from "../mocks/TestUSDC.sol";
 import {MandateVault} from "../src/MandateVault.sol";
 import {AllowedCall, ValueProbe} from "../src/MandateTypes.sol";
-import {Setting} from "./Setting.sol";
+import {Purse} from "../src/Purse.sol";
+import {PurseHub} from "../src/PurseHub.sol";
+import {PursePlays} from "./PursePlays.sol";
 import {vm} from "./Vm.sol";
 
 /// @notice What a hostile agent, a keeper, an owner and strangers may do to one vault. The agent owns a target that takes and
-///         gives and calls back, a market whose price it names, and a market whose view it presses down by flash loans.
-contract Handler is Setting, Presser {
-    uint256 private constant OWNER_KEY = 0xA11CE;
-    address public immutable OWNER = vm.addr(OWNER_KEY);
-    address public constant KEEPER = address(0x4EE9E4);
-    address public constant STRANGER = address(0x57124);
-
+///         gives and calls back, a market whose price it names, a market whose view it presses down by flash loans, and a purse.
+contract Handler is PursePlays, Presser {
     HostileTarget public hostile;
     SlipMarket public slip;
     PressedMarket public pool;
     TestMarket public market;
 
-    uint256 public gifts;
     uint256 public mostAtOnce;
     uint256 public mostInADay;
     uint256 public signed;
@@ -38,10 +34,11 @@ contract Handler is Setting, Presser {
 
     constructor() {
         vm.warp(START);
-        usdc = new TestUSDC();
+        found(KEEPER);
+        foundHub();
         IERC20 token = IERC20(address(usdc));
         (hostile, slip, pool, market) = (new HostileTarget(token), new SlipMarket(token), new PressedMarket(token), new TestMarket(token));
-        AllowedCall[] memory calls = new AllowedCall[](9);
+        AllowedCall[] memory calls = new AllowedCall[](11);
         calls[0] = AllowedCall(address(hostile), HostileTarget.take.selector, 0);
         calls[1] = AllowedCall(address(hostile), HostileTarget.give.selector, 0);
         calls[2] = AllowedCall(address(hostile), HostileTarget.reenter.selector, 0);
@@ -51,11 +48,13 @@ contract Handler is Setting, Presser {
         calls[6] = AllowedCall(address(pool), PressedMarket.exit.selector, 0);
         calls[7] = AllowedCall(address(market), market.deposit.selector, 2);
         calls[8] = AllowedCall(address(market), market.redeem.selector, 6);
+        calls[9] = AllowedCall(address(hub), PurseHub.fund.selector, 0);
+        calls[10] = AllowedCall(address(hub), PurseHub.drain.selector, 0);
         ValueProbe[] memory probes = new ValueProbe[](3);
         probes[0] = ValueProbe(address(slip), slip.worthOf.selector);
         probes[1] = ValueProbe(address(pool), PressedMarket.maxWithdraw.selector);
         probes[2] = ValueProbe(address(market), market.maxWithdraw.selector);
-        open(OWNER, address(this), KEEPER, calls, probes);
+        open(OWNER, AGENT, calls, probes);
     }
 
     function theVault() external view returns (MandateVault) {
@@ -69,7 +68,12 @@ contract Handler is Setting, Presser {
     // ------------------------------------------------------------------ what the agent took
 
     function taken() public view returns (uint256) {
-        return usdc.balanceOf(address(this)) + usdc.balanceOf(address(hostile)) + slip.stolen() + pool.stolen();
+        uint256 own = usdc.balanceOf(address(this)) + usdc.balanceOf(AGENT) + usdc.balanceOf(THIEF);
+        return own + usdc.balanceOf(address(hostile)) + slip.stolen() + pool.stolen();
+    }
+
+    function _listed() internal view override returns (address) {
+        return address(hostile);
     }
 
     function positions() public view returns (uint256) {
@@ -79,7 +83,7 @@ contract Handler is Setting, Presser {
     // ------------------------------------------------------------------ one action of the agent
 
     /// @dev The edges of the rules as they stand, and anything.
-    function _amount(uint256 seed) private view returns (uint256) {
+    function _amount(uint256 seed) internal view override returns (uint256) {
         (uint256 cash, uint256 held, uint256 floor,) = vault.worth();
         uint256 kind = seed % 9;
         if (kind == 0) return (seed >> 8) % (2 * CAP);
@@ -94,8 +98,10 @@ contract Handler is Setting, Presser {
     }
 
     function _action(uint256 seed) private returns (address target, bytes memory data, uint256 approve) {
-        uint256 what = seed % 9;
-        uint256 amount = _amount(seed >> 16);
+        uint256 what = seed % 11;
+        uint256 amount = what == 9 ? _fundable(seed >> 16) : _amount(seed >> 16);
+        if (what == 9) return (address(hub), abi.encodeCall(PurseHub.fund, (amount)), amount);
+        if (what == 10) return (address(hub), abi.encodeCall(PurseHub.drain, ()), 0);
         uint256[5] memory losses = [uint256(0), 200, 201, 5_000, 10_000];
         uint256 loss = amount * losses[(seed >> 8) % 5] / 10_000;
         if (what == 0) return (address(hostile), abi.encodeCall(HostileTarget.take, (amount)), amount);
@@ -124,7 +130,7 @@ contract Handler is Setting, Presser {
     }
 
     function _receiver(uint256 seed) private view returns (address) {
-        return (seed >> 12) % 8 == 0 ? address(this) : address(vault);
+        return (seed >> 12) % 8 == 0 ? AGENT : address(vault);
     }
 
     function _aim(uint256 seed) private {
@@ -134,7 +140,7 @@ contract Handler is Setting, Presser {
             abi.encodeCall(vault.unwind, (address(hostile), take)),
             abi.encodeCall(vault.stop, ()),
             abi.encodeCall(vault.settle, ()),
-            abi.encodeCall(usdc.transferFrom, (address(vault), address(this), CAP)),
+            abi.encodeCall(usdc.transferFrom, (address(vault), AGENT, CAP)),
             abi.encodeCall(usdc.transfer, (address(vault), seed % CAP))
         ];
         uint256 which = seed % 6;
@@ -145,8 +151,10 @@ contract Handler is Setting, Presser {
     function _try(address by, bytes memory data) private returns (bool ok) {
         uint256 before = usdc.balanceOf(address(vault));
         uint256 executed = vault.totalSpent();
-        if (by != address(this)) vm.prank(by);
+        Balances memory was = _balances();
+        vm.prank(by);
         (ok,) = address(vault).call(data);
+        _follow(was, false);
         uint256 afterwards = usdc.balanceOf(address(vault));
         uint256 left = afterwards < before ? before - afterwards : 0;
         bytes4 f = bytes4(data);
@@ -166,7 +174,7 @@ contract Handler is Setting, Presser {
 
     function _execute(uint256 seed) private returns (bool) {
         (address target, bytes memory data, uint256 approve) = _action(seed);
-        return _try(address(this), abi.encodeCall(vault.execute, (target, data, approve)));
+        return _try(AGENT, abi.encodeCall(vault.execute, (target, data, approve)));
     }
 
     // ------------------------------------------------------------------ the agent
@@ -201,10 +209,15 @@ contract Handler is Setting, Presser {
         bytes memory data = abi.encodeCall(PressedMarket.exit, (amount, prices[(seed >> 4) % 4]));
         address[] memory to = new address[](1);
         bytes[] memory calls = new bytes[](1);
-        to[0] = address(vault);
-        calls[0] = (seed >> 8) % 3 == 0
+        to[0] = address(this);
+        bytes memory exit = (seed >> 8) % 3 == 0
             ? abi.encodeCall(vault.unwind, (address(pool), data)) : abi.encodeCall(vault.execute, (address(pool), data, 0));
+        calls[0] = abi.encodeCall(this.exits, (exit));
         _flash(seed >> 12, to, calls);
+    }
+
+    function exits(bytes calldata data) external {
+        _try(AGENT, data);
     }
 
     function _flash(uint256 seed, address[] memory to, bytes[] memory data) private {
@@ -217,9 +230,21 @@ contract Handler is Setting, Presser {
         ok;
     }
 
+    function funds(uint256 seed) external {
+        uint256 amount = _fundable(seed);
+        _try(AGENT, abi.encodeCall(vault.execute, (address(hub), abi.encodeCall(PurseHub.fund, (amount)), amount)));
+    }
+
+    /// @notice By the agent, or after the close by whoever may unwind.
+    function drains(uint256 seed) external {
+        bytes memory data = abi.encodeCall(PurseHub.drain, ());
+        if (!_closed()) _try(AGENT, abi.encodeCall(vault.execute, (address(hub), data, 0)));
+        else _try([AGENT, KEEPER, OWNER][seed % 3], abi.encodeCall(vault.unwind, (address(hub), data)));
+    }
+
     function supplies(uint256 seed) external {
         uint256 amount = seed % 2 == 0 ? ABOVE : 1 + seed % ABOVE;
-        _try(address(this), abi.encodeCall(vault.execute, (address(pool), abi.encodeCall(PressedMarket.supply, (amount)), amount)));
+        _try(AGENT, abi.encodeCall(vault.execute, (address(pool), abi.encodeCall(PressedMarket.supply, (amount)), amount)));
     }
 
     function inner(uint256 seed) external {
@@ -230,7 +255,7 @@ contract Handler is Setting, Presser {
     function approvedActs(uint256 seed, bool again) external {
         if (again && _approved.length != 0) {
             uint256 spent = vault.totalSpent();
-            if (_try(address(this), _approved[seed % _approved.length]) || vault.totalSpent() != spent) ++usedAgain;
+            if (_try(AGENT, _approved[seed % _approved.length]) || vault.totalSpent() != spent) ++usedAgain;
             return;
         }
         (address target, bytes memory data, uint256 approve) = _action(seed);
@@ -242,11 +267,11 @@ contract Handler is Setting, Presser {
         (uint8 v, bytes32 r, bytes32 s) = vm.sign(OWNER_KEY, digest);
         bytes memory call = abi.encodeCall(vault.executeApproved, (target, data, approve, until, abi.encodePacked(r, s, v)));
         if (vault.approvalUsed(digest)) {
-            if (_try(address(this), call)) ++usedAgain;
+            if (_try(AGENT, call)) ++usedAgain;
             return;
         }
         ++signed;
-        if (_try(address(this), call)) _approved.push(call);
+        if (_try(AGENT, call)) _approved.push(call);
     }
 
     /// @dev The tenth word of the configuration, which is static and so stands first in what `terms` answers.
@@ -258,11 +283,11 @@ contract Handler is Setting, Presser {
 
     function unwinds(uint256 seed) external {
         (address target, bytes memory data,) = _action(seed);
-        _try(seed >> 250 == 0 ? KEEPER : address(this), abi.encodeCall(vault.unwind, (target, data)));
+        _try(seed >> 250 == 0 ? KEEPER : AGENT, abi.encodeCall(vault.unwind, (target, data)));
     }
 
     function agentStops(uint256 seed) external {
-        if (seed % 16 == 0) _try(address(this), abi.encodeCall(vault.stop, ()));
+        if (seed % 16 == 0) _try(AGENT, abi.encodeCall(vault.stop, ()));
     }
 
     // ------------------------------------------------------------------ the others, and time
@@ -295,11 +320,9 @@ contract Handler is Setting, Presser {
     function ownerPausesAndResumes() external {
         _try(OWNER, abi.encodeCall(vault.revokeAgent, ()));
         if (_execute(gifts)) leaked = leaked || !_closed();
-        _try(OWNER, abi.encodeCall(vault.setAgent, (address(this))));
-    }
-
-    function _closed() private view returns (bool) {
-        return vault.stoppedAt() != 0 || block.timestamp >= START + 30 days;
+        this.pays(gifts, 0, 0);
+        this.paysAgain(gifts);
+        _try(OWNER, abi.encodeCall(vault.setAgent, (AGENT)));
     }
 
     function ownerStops(uint256 seed) external {
@@ -312,13 +335,15 @@ contract Handler is Setting, Presser {
             abi.encodeCall(vault.settle, ()), abi.encodeCall(vault.payAgent, ()), abi.encodeCall(vault.setAgent, (STRANGER)),
             abi.encodeCall(vault.record, ())
         ];
-        _try(seed % 2 == 0 ? STRANGER : address(this), doors[(seed >> 1) % 7]);
+        _try(seed % 2 == 0 ? STRANGER : AGENT, doors[(seed >> 1) % 7]);
     }
 
     function strangerGives(uint256 amount, uint256 where) external {
         amount = 1 + amount % (50 * USD);
         gifts += amount;
-        usdc.mint([address(vault), address(market), address(pool)][where % 3], amount);
+        (, address purse) = hub.purseOf(address(vault));
+        address to = [address(vault), address(market), address(pool), purse == address(0) ? address(vault) : purse][where % 4];
+        _gives(to, amount);
     }
 
     function marketLoses(uint256 amount) external {
@@ -330,11 +355,14 @@ contract Handler is Setting, Presser {
 
     /// @notice Whatever happened: what the owner gets three days after closing at the latest, against what was there.
     function ownerLeaves() external returns (uint256 worth, uint256 got, uint256 fee) {
+        usdc.setBlacklisted(OWNER, false);
+        usdc.setPaused(false);
         if (!vault.settled()) {
             if (!_closed()) _try(OWNER, abi.encodeCall(vault.stop, ()));
             bytes memory all = abi.encodeCall(SlipMarket.sell, (slip.worthOf(address(vault)), 0));
             _ownerUnwinds(address(slip), all);
             _ownerUnwinds(address(pool), abi.encodeCall(PressedMarket.exit, (pool.worthOf(address(vault)), 10_000)));
+            if (gifts % 2 == 0) _ownerUnwinds(address(hub), abi.encodeCall(PurseHub.drain, ()));
             uint256 shares = market.balanceOf(address(vault));
             _ownerUnwinds(address(market), abi.encodeCall(market.redeem, (shares, address(vault), address(vault))));
         }
@@ -344,6 +372,7 @@ contract Handler is Setting, Presser {
         vm.prank(OWNER);
         vault.withdrawAll();
         (got, fee) = (usdc.balanceOf(OWNER) - before, vault.feeOwed());
+        hub.sweep(address(vault));
     }
 
     function _ownerUnwinds(address target, bytes memory data) private {
@@ -369,14 +398,16 @@ contract Campaign {
     }
 
     function targetSelectors() external view returns (FuzzSelector[] memory found) {
-        bytes4[21] memory all = [
+        bytes4[31] memory all = [
             Handler.acts.selector, Handler.acts.selector, Handler.actsInOneBlock.selector, Handler.presses.selector,
             Handler.presses.selector, Handler.approvedActs.selector, Handler.unwinds.selector, Handler.agentStops.selector,
             Handler.timePasses.selector, Handler.keeperMarks.selector, Handler.keeperUnwinds.selector,
             Handler.ownerPausesAndResumes.selector, Handler.ownerStops.selector, Handler.strangerKnocks.selector,
             Handler.strangerGives.selector, Handler.marketLoses.selector, Handler.pressesAnExit.selector,
             Handler.pressesAnExit.selector, Handler.supplies.selector, Handler.supplies.selector,
-            Handler.keeperRecords.selector
+            Handler.keeperRecords.selector, Handler.funds.selector, PursePlays.pays.selector, PursePlays.pays.selector,
+            PursePlays.paysMany.selector, PursePlays.paysAgain.selector, PursePlays.voids.selector, PursePlays.sweeps.selector,
+            PursePlays.circleRefuses.selector, PursePlays.refunds.selector, Handler.drains.selector
         ];
         found = new FuzzSelector[](1);
         found[0].addr = address(_h);
@@ -409,15 +440,31 @@ contract Campaign {
         require(_usdc.balanceOf(address(_vault)) >= cash + _vault.feeOwed(), "the books hold more than the vault");
         uint256 gain = _vault.totalReturned() > _vault.totalSpent() ? _vault.totalReturned() - _vault.totalSpent() : 0;
         require(_vault.feeOwed() <= gain * 3_000 / 10_000, "a fee above its share of the gain");
+        _purseHolds();
+        require(_usdc.allowance(address(_vault), address(_h.theHub())) == 0, "an allowance was left");
         require(_usdc.allowance(address(_vault), address(_h.hostile())) == 0, "an allowance was left");
         require(_usdc.allowance(address(_vault), address(_h.slip())) == 0, "an allowance was left");
         require(_usdc.allowance(address(_vault), address(_h.pool())) == 0, "an allowance was left");
         require(_usdc.allowance(address(_vault), address(_h.market())) == 0, "an allowance was left");
     }
 
+    /// @dev What the purse adds, by the numbers of its design; (3) and the vault's books (9) are above.
+    function _purseHolds() private view {
+        (uint256 float, uint256 perDay, uint256 perPayment) = (160e6, 180e6, 155e6);
+        require(_h.inPurse() <= float + _h.gifts(), "(1) more in the purse than the float");
+        require(_h.mostFundedInADay() <= perDay, "(2) a day's funding");
+        require(_h.mostPaidInADay() <= float + perDay + _h.gifts(), "(2) a day's payments");
+        require(_h.largest() <= perPayment && _h.largestWithout() <= 150e6, "(4) a bill above its limit");
+        require(!_h.wrong(), "(4) (5) a bill that the rules forbid was paid, or one that they allow was not");
+        require(!_h.astray(), "(6) USDC left the purse elsewhere");
+        require(_h.returnedByDrain() <= _h.funded(), "(7) more was returned than put in");
+        require(!_h.touched(), "(9) the purse touched the vault's books");
+    }
+
     function afterInvariant() external {
         (uint256 worth, uint256 got, uint256 fee) = _h.ownerLeaves();
         require(got + fee + 3 >= worth, "the owner left something behind");
         require(_vault.agent() == address(0), "an agent is left");
+        require(_h.inPurse() == 0 && _usdc.balanceOf(address(_vault)) == _vault.feeOwed(), "(8) something stayed behind");
     }
 }

@@ -23,8 +23,12 @@ abstract contract Setting {
     MandateVaultFactory internal factory;
     MandateVault internal vault;
 
-    function open(address owner, address agent, address keeper, AllowedCall[] memory calls, ValueProbe[] memory probes) internal {
+    function found(address keeper) internal {
+        usdc = new TestUSDC();
         factory = new MandateVaultFactory(IERC20(address(usdc)), keeper, true);
+    }
+
+    function open(address owner, address agent, AllowedCall[] memory calls, ValueProbe[] memory probes) internal {
         MandateTerms memory t = MandateTerms({
             publicId: "m_0000000001", owner: owner, agent: agent, budgetUsdc: BUDGET, perTxCap: CAP, dailyCap: DAY_CAP,
             stopFloor: FLOOR, stopFloorBps: 2_000, horizonDays: 30, endsAt: uint64(START + 30 days),

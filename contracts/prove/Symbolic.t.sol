@@ -49,14 +49,14 @@ contract Symbolic is Setting {
 
     function setUp() external {
         vm.warp(START);
-        usdc = new TestUSDC();
+        found(KEEPER);
         _market = new AnyMarket(usdc);
         _owner = address(new YesOwner());
         AllowedCall[] memory calls = new AllowedCall[](1);
         calls[0] = AllowedCall(address(_market), AnyMarket.act.selector, 0);
         ValueProbe[] memory probes = new ValueProbe[](1);
         probes[0] = ValueProbe(address(_market), AnyMarket.worthOf.selector);
-        open(_owner, AGENT, KEEPER, calls, probes);
+        open(_owner, AGENT, calls, probes);
         usdc.mint(address(_market), 1e15);
         vm.roll(1_000);
     }

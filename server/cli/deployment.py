@@ -1,11 +1,16 @@
-"""Deploying the factory, the lens and the value probe of a market on a configured chain."""
+"""Deploying the factory, the lens, hubs of purses and value probes on a configured chain."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from chain.adapter import ChainConfig, EvmChain
-from chain.tx_sender import address_of, deploy
+from chain.contracts import abi_codec
+from chain.contracts.fixed_addresses import fixed_address
+from chain.contracts.purse import hub_address, policy
+from chain.networks import NETWORKS
+from chain.tx_sender import address_of, deploy, deploy_fixed, has_code, send_once
+from domain.mandates.purses import PurseTerms
 from domain.refusals import Refused, refusal
 from server.settings import Settings
 
@@ -19,6 +24,8 @@ class Deployed:
     lens: str
     market: str | None
     share_value: str | None = None
+    purse_deployer: str | None = None
+    purse_hub: str | None = None
 
 
 async def deploy_all(
@@ -30,19 +37,51 @@ async def deploy_all(
     usdc: str | None = None,
     approvals_on_chain: bool = False,
 ) -> Deployed:
-    """Deploy the factory and the lens; without USDC also a test USDC, a market and its probe."""
+    """Deploy the factory, the lens and the hubs of purses; without USDC also a test USDC, a market
+    and its probe. With USDC they are at their fixed addresses where the chain has a deterministic
+    deployer, and what is there already stays.
+    """
     chain = EvmChain(ChainConfig(chain_id, rpc_url, confirmations=0))
+    put = deploy_fixed if usdc else deploy
     try:
         token = usdc or await deploy(chain, key, "TestUSDC")
         market = None if usdc else await deploy(chain, key, "TestMarket", (token,))
-        factory = await deploy(
-            chain, key, "MandateVaultFactory", (token, keeper, approvals_on_chain)
-        )
-        lens = await deploy(chain, key, "VaultLens")
+        factory = await put(chain, key, "MandateVaultFactory", (token, keeper, approvals_on_chain))
+        lens = await put(chain, key, "VaultLens")
         value = await deploy(chain, key, "ShareValue", (market,)) if market else None
+        deployer = await put(chain, key, "PurseHubDeployer", (factory,))
+        hub = await deploy_plain_hub(chain, key, deployer, factory)
     finally:
         await chain.close()
-    return Deployed(token, factory, lens, market, value)
+    return Deployed(token, factory, lens, market, value, deployer, hub)
+
+
+async def deploy_plain_hub(chain: EvmChain, key: str, deployer: str, factory: str) -> str:
+    """Have the deployer make the hub of purses without limits of their own, unless it is there."""
+    hub = plain_hub_address(deployer, factory)
+    if not await has_code(chain, hub):
+        data = abi_codec.calldata("PurseHubDeployer", "deploy", (policy(PurseTerms()),))
+        await send_once(chain, key, deployer, data)
+    return hub
+
+
+def plain_hub_address(deployer: str, factory: str) -> str:
+    """Address of the hub of purses without limits of their own, EIP-55."""
+    return hub_address(deployer, factory, PurseTerms())
+
+
+def fixed_contracts(usdc: str, keeper: str, *, approvals_on_chain: bool) -> dict[str, str]:
+    """The fixed addresses of the contracts for this USDC and keeper, by the names of their
+    settings; nothing is asked or sent.
+    """
+    factory = fixed_address("MandateVaultFactory", (usdc, keeper, approvals_on_chain))
+    deployer = fixed_address("PurseHubDeployer", (factory,))
+    return {
+        "FACTORY": factory,
+        "LENS": fixed_address("VaultLens"),
+        "PURSE_DEPLOYER": deployer,
+        "PURSE_HUB": plain_hub_address(deployer, factory),
+    }
 
 
 async def deploy_contracts(
@@ -57,10 +96,7 @@ async def deploy_contracts(
     an RPC address, USDC or keeper.
     """
     facts, rpc_url = _where(settings, chain_id)
-    if keeper_address is None and settings.keeper_private_key is not None:
-        keeper_address = address_of(settings.keeper_private_key.get_secret_value())
-    if keeper_address is None:
-        raise Refused(refusal("not_configured", what="a keeper address"))
+    keeper_address = _keeper(settings, keeper_address)
     done = await deploy_all(
         rpc_url,
         chain_id,
@@ -74,10 +110,27 @@ async def deploy_contracts(
         f"{prefix}USDC": done.usdc,
         f"{prefix}FACTORY": done.factory,
         f"{prefix}LENS": done.lens,
+        f"{prefix}PURSE_DEPLOYER": done.purse_deployer or "",
+        f"{prefix}PURSE_HUB": done.purse_hub or "",
     }
     return raw | (
         {"market": done.market, "share_value": done.share_value or ""} if done.market else {}
     )
+
+
+def contract_addresses(
+    settings: Settings, chain_id: int, keeper_address: str | None, *, approvals_on_chain: bool
+) -> dict[str, str]:
+    """The settings that `deploy_contracts` would answer on a chain with a deterministic deployer.
+    Errors: `not_configured` without USDC or keeper.
+    """
+    keeper_address = _keeper(settings, keeper_address)
+    facts = next((f for f in settings.chain_facts() if f.chain_id == chain_id), None)
+    usdc = (facts or NETWORKS.get(chain_id) or ChainConfig(chain_id)).usdc
+    if usdc is None:
+        raise Refused(refusal("not_configured", what=f"USDC of chain {chain_id}"))
+    addresses = fixed_contracts(usdc, keeper_address, approvals_on_chain=approvals_on_chain)
+    return {f"WALLET_CHAINS__{chain_id}__{name}": value for name, value in addresses.items()}
 
 
 async def deploy_share_value(
@@ -90,6 +143,14 @@ async def deploy_share_value(
         return {"share_value": await deploy(chain, key, "ShareValue", (market,))}
     finally:
         await chain.close()
+
+
+def _keeper(settings: Settings, named: str | None) -> str:
+    if named is None and settings.keeper_private_key is not None:
+        named = address_of(settings.keeper_private_key.get_secret_value())
+    if named is None:
+        raise Refused(refusal("not_configured", what="a keeper address"))
+    return named
 
 
 def _where(settings: Settings, chain_id: int) -> tuple[ChainConfig, str]:

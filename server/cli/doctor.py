@@ -28,6 +28,7 @@ from server.cli.host_checks import (
     readable,
 )
 from server.cli.output import DoctorFinding
+from server.cli.purse_checks import examine_hub, examine_payments
 from server.cli.venue_checks import examine_venue
 from server.retry_logging import without_retries
 from server.settings import Settings
@@ -251,10 +252,18 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
     )
     state = f"block {newest.block.number}, {chain.facts.confirmations} confirmations"
     findings.append(DoctorFinding(name, True, state, times))
+    return [*findings, *await _contracts(chain, name)]
+
+
+async def _contracts(chain: EvmChain, name: str) -> list[DoctorFinding]:
+    """Look at the contracts that the chain's settings name."""
+    findings = []
     for subject, address, effect in (
         ("USDC", chain.usdc, "funding is refused"),
         ("factory", chain.factory, "no vault can be created"),
         ("lens", chain.facts.lens, "vaults are read one by one, a call a field"),
+        ("purse hub", chain.facts.purse_hub, "no terms have a purse"),
+        ("purse deployer", chain.facts.purse_deployer, "no purse has limits of its own"),
     ):
         if address is None:
             findings.append(DoctorFinding(f"{name} {subject}", True, "not set", effect, warns=True))
@@ -271,6 +280,10 @@ async def _chain(chain: EvmChain, clock: Clock = CLOCK) -> list[DoctorFinding]:
         )
         if there and subject == "factory":
             findings.append(await _approvals(chain, name, address))
+        if there and subject.startswith("purse"):
+            findings += await examine_hub(chain, f"{name} {subject}", address)
+    if chain.usdc and (chain.facts.purse_hub or chain.facts.purse_deployer):
+        findings.append(await examine_payments(chain, f"{name} USDC payments", chain.usdc))
     return findings
 
 

@@ -166,7 +166,7 @@ def contracts() -> None:
 def deploy(
     chain_id: int, key_file: Path, keeper_address: str | None, approvals_on_chain: bool
 ) -> None:
-    """Deploy the factory and the lens, and print the settings to add."""
+    """Deploy the factory, the lens and the hubs of purses, and print the settings to add."""
     from server.cli.deployment import deploy_contracts
 
     key = key_file.read_text().strip()
@@ -175,6 +175,28 @@ def deploy(
             lambda: deploy_contracts(
                 _settings(), chain_id, key, keeper_address, approvals_on_chain=approvals_on_chain
             )
+        )
+    )
+
+
+@contracts.command()
+@_chain
+@click.option(
+    "--keeper-address",
+    help="The keeper that may mark and unwind; default: the address of the keeper key.",
+)
+@click.option(
+    "--approvals-on-chain",
+    is_flag=True,
+    help="Vaults ask for the owner's signature above the approval amount.",
+)
+def addresses(chain_id: int, keeper_address: str | None, approvals_on_chain: bool) -> None:
+    """Print where `deploy` puts the contracts, by CREATE2; asks and sends nothing."""
+    from server.cli.deployment import contract_addresses
+
+    _say(
+        contract_addresses(
+            _settings(), chain_id, keeper_address, approvals_on_chain=approvals_on_chain
         )
     )
 

@@ -13,6 +13,7 @@ import pytest
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
+from chain.tx_sender import address_of
 from tests.waiting import PATIENTLY, STUCK_S
 from tests.world import CHAIN_ID, Evm
 
@@ -50,20 +51,21 @@ def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_pat
         )
 
     keeper = "0x" + "22" * 20
-    done = wallet(
-        "contracts",
-        "deploy",
-        "--chain",
-        str(CHAIN_ID),
-        "--key-file",
-        str(key),
-        "--keeper-address",
-        keeper,
-    )
+    on = ("--chain", str(CHAIN_ID), "--key-file", str(key))
+    deploy = ("contracts", "deploy", *on, "--keeper-address", keeper)
+    done = wallet(*deploy)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert set(told) == {f"{chain}USDC", f"{chain}FACTORY", f"{chain}LENS"}
+    names = ("USDC", "FACTORY", "LENS", "PURSE_DEPLOYER", "PURSE_HUB")
+    assert set(told) == {chain + name for name in names}
     assert told[f"{chain}USDC"] == evm.usdc
+    # Anvil has the canonical deployer: what is told ahead is what comes, and once.
+    ahead = wallet("contracts", "addresses", "--chain", str(CHAIN_ID), "--keeper-address", keeper)
+    assert json.loads(ahead.stdout) | {f"{chain}USDC": evm.usdc} == told, ahead.stderr
+    sent = evm.chain.rpc("eth_getTransactionCount", address_of(evm.key(5)), "latest")  # type: ignore[attr-defined]
+    again = wallet(*deploy)
+    assert json.loads(again.stdout) == told, again.stderr
+    assert sent == evm.chain.rpc("eth_getTransactionCount", address_of(evm.key(5)), "latest")  # type: ignore[attr-defined]
     at = ("--chain", str(CHAIN_ID), "--key-file", str(key), "--market", evm.market)
     probe = wallet("contracts", "share-value", *at)
     assert probe.returncode == 0, probe.stderr
@@ -74,6 +76,7 @@ def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_pat
     seen = wallet("doctor")
     assert seen.returncode == 0, seen.stdout
     assert str(CHAIN_ID) in seen.stdout
+    assert "purse" in seen.stdout
     env[f"{chain}FACTORY"] = "0x" + "33" * 20
     broken = wallet("doctor")
     assert broken.returncode == 1, broken.stdout
