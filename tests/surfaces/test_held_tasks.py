@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any, Literal
 import anyio
 import mcp.types as t
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client, MCPError
 from mcp.client import subscriptions
 from mcp.client.extension import ClientExtension, NotificationBinding, ResultClaim
 from pydantic import BaseModel, Field
 
 from server.mcp_api.held_calls import TASKS
+from tests import npm
 from tests.hosted import hosted, signing
 from tests.surfaces.small import by_key, connected
 from tests.surfaces.test_act_play import served
@@ -272,3 +275,30 @@ async def test_a_plain_held_call_is_no_task(play: Play) -> None:
         held: Any = (await plain.call_tool("mandate_act", play.call("in-1"))).structured_content
         with pytest.raises(MCPError, match="Unknown task"):
             await read(client.session, held["approval"]["approval_id"])
+
+
+@pytest.mark.skipif(bool(npm.missing()), reason=npm.missing())
+async def test_the_official_typescript_client_follows_a_task_to_its_end(play: Play) -> None:
+    npm.install()
+    asked = {
+        "url": play.base,
+        "key": play.key,
+        "tool": "mandate_act",
+        "arguments": play.call("in-1"),
+    }
+    command = npm.node("../tasks.mjs")
+    async with await anyio.open_process(command, cwd=npm.FOLDER, stderr=None) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        await process.stdin.send(json.dumps(asked).encode())
+        await process.stdin.aclose()
+        lines = BufferedByteReceiveStream(process.stdout)
+        first = json.loads(await lines.receive_until(b"\n", 100_000))
+        assert first["kind"] == "task"
+        assert await play.sent() == 0
+        await play.decide(first["taskId"])
+        told = json.loads(await lines.receive_until(b"\n", 100_000))
+    assert told["status"] == "completed"
+    assert told["states"][-1] == "completed"
+    assert told["result"]["structuredContent"]["outcome"] == "landed"
+    assert await play.sent() == 1
