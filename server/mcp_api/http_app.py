@@ -155,7 +155,8 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         json_response=True,
         transport_security=checks,
         max_sessions=MAX_SESSIONS,
-        session_idle_timeout=IDLE_S,
+        # The guard looks first, and answers in the place of one that is about to end.
+        session_idle_timeout=IDLE_S + 1,
     )
     transport = SseServerTransport("/messages/", security_settings=checks)
     if server.deps.has_peers:

@@ -76,7 +76,7 @@ STRANGERS_STREAMS: Final = SlotLimits(one=16, all=100, rest_s=60, listening_s=60
 class SessionSlot:
     """One session or stream: the key or address that holds it, the owner behind the key (the
     address again for a stranger), when a message last came for it, how many are being answered, and
-    the streams of it that are open.
+    the streams of it that are open. `has_rested`: the transport has ended it here, for resting.
     """
 
     keyed: bool
@@ -86,6 +86,7 @@ class SessionSlot:
     open: int = 0
     session: str | None = None
     place_hash: str | None = None
+    has_rested: bool = False
     listening: list[anyio.CancelScope] = field(default_factory=list)
 
     @property
@@ -180,10 +181,15 @@ class SessionSlots:
 
     def forget(self, older_s: float) -> None:
         """Drop what the transport has ended for resting so long."""
-        at = self._now() - older_s
         for place in self:
-            if place.used < at and not place.is_busy:
-                self.drop(place)
+            self.drop_rested(place, older_s)
+
+    def drop_rested(self, place: SessionSlot, older_s: float) -> bool:
+        """Drop a place that the transport has ended for resting so long; True where it has."""
+        if place.used < self._now() - older_s and not place.is_busy:
+            place.has_rested = True
+            self.drop(place)
+        return place.has_rested
 
 
 class SessionGuard:
@@ -345,6 +351,9 @@ class SessionGuard:
         self, scope: Scope, name: str | None, receive: Receive, send: _Blocks
     ) -> None:
         place = self._by_id.get(name or "")
+        if place is not None and self.sessions.drop_rested(place, self._idle_s):
+            # Other processes may have answered it meanwhile: then it goes on without its state.
+            place = None
         if place is None:
             if self._peers is not None and name is not None and scope["path"] == "/mcp":
                 await self._peers.answer(name, scope, receive, send)

@@ -28,8 +28,11 @@ KNOWN_MOST: Final = 10_000
 
 
 class Slot(Protocol):
-    """A place of this process; `used` is when a message last came for it."""
+    """A place of this process; `used` is when a message last came for it. `has_rested`: it ended
+    here for resting, and goes on where another process is asked for it.
+    """
 
+    has_rested: bool
     owner: str
     keyed: bool
     used: float
@@ -177,10 +180,11 @@ class SharedPlaces:
                 await holder.end_place(name)
         here = {slot.place_hash for slot in holder.slots()}
         gone = {name for name in self._mine if name not in here} | set(ended)
-        if gone:
-            await self._deps.store.write(lambda uow: uow.mcp.remove(gone))
-            for name in gone:
-                self._mine.pop(name, None)
+        rested = {n for n in gone - set(ended) if self._mine[n].slot.has_rested}
+        if gone - rested:
+            await self._deps.store.write(lambda uow: uow.mcp.remove(gone - rested))
+        for name in gone:
+            self._mine.pop(name, None)
 
     async def _touch(self, holder: Holder, since: float) -> None:
         used, self._used = self._used, set()

@@ -103,6 +103,27 @@ async def test_a_session_outlives_the_process_that_gave_it(pg_url: str) -> None:
         assert await asked(b, "POST", session, ALICE) == 200
 
 
+async def test_a_session_that_is_used_elsewhere_alone_goes_on(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that gave it ends its own part after a rest; whoever calls has not rested."""
+    monkeypatch.setattr("server.mcp_api.http_app.IDLE_S", 1)
+    monkeypatch.setattr(shared_places, "SYNC_S", 0.05)
+    async with two(pg_url) as (a, b):
+        session, silent = await opened(a, ALICE), await opened(a, ALICE)
+        for _ in range(15):
+            assert await asked(b, "POST", session, ALICE) == 200
+            await anyio.sleep(0.1)
+        assert await asked(a, "POST", session, ALICE) == 200
+        await opened(a, ALICE)  # it looks at what rests
+        await anyio.sleep(0.3)
+        for process in (a, b, a):
+            assert await asked(process, "POST", session, ALICE) == 200
+        assert await asked(b, "DELETE", session, ALICE) == 200
+        await until_it_is(404, a, session, ALICE)
+        assert await asked(b, "POST", silent, ALICE) == 200  # until the rows are swept
+
+
 async def test_without_a_common_ring_a_process_knows_its_own_sessions_alone(
     pg_url: str,
 ) -> None:
