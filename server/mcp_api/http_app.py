@@ -163,7 +163,11 @@ def mcp_app(server: WalletServer, base_url: str) -> Starlette:
         server.guests = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, security_settings=checks
         )
-        server.peers = PeerSessions(server.deps, transport, server.guests, checks)
+        server.peers = PeerSessions(
+            server.deps, transport, server.guests, checks, server.resources.serve_session
+        )
+        subscriptions = server.resources.share(server.peers.process)
+        server.middleware.append(subscriptions.note_session)
     AppStatus.should_exit = False
     return Starlette(
         routes=[

@@ -32,12 +32,15 @@ MaySee = Callable[["Request | None", str, bool], Awaitable[bool]]
 
 @dataclass(slots=True, eq=False)
 class ChangeListener:
-    """The changes that one stream or session hears of, with the right of its request."""
+    """The changes that one stream or session hears of, with the right of its request; `lost` are
+    the names that it may not see any more.
+    """
 
     request: Request | None
     deliver: Callable[[str], Awaitable[None]]
     names: set[str] = field(default_factory=set)
     changed: dict[str, None] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
     is_busy: bool = False
 
 
@@ -49,6 +52,7 @@ class Listeners:
     def __init__(
         self, deps: Deps, listeners: Callable[[], Iterable[ChangeListener]], may_see: MaySee
     ) -> None:
+        self.refresh: Callable[[], Awaitable[None]] | None = None
         self._deps, self._listeners, self._may_see = deps, listeners, may_see
         self._seen: dict[str, str] = {}
         self._checks = anyio.CapacityLimiter(CHECKS_AT_ONCE)
@@ -62,6 +66,7 @@ class Listeners:
         async with anyio.create_task_group() as group:
             while True:
                 await anyio.sleep(WATCH_S)
+                await self._refreshed()
                 watched = self.watched()
                 self._seen = {name: v for name, v in self._seen.items() if name in watched}
                 if not watched:
@@ -73,11 +78,35 @@ class Listeners:
                 except Exception:
                     log.exception("resources; trying again")
 
+    async def _refreshed(self) -> None:
+        """Learn who listens, where other processes may have been asked."""
+        try:
+            if self.refresh is not None:
+                await self.refresh()
+        except Unavailable as error:
+            log.warning("subscriptions: the database: %s", error.why)
+        except Exception:
+            log.exception("subscriptions; trying again")
+
     async def note(self, names: Iterable[str]) -> None:
         """Note how things are now, so that what changes from now on is told."""
         new = [name for name in names if name not in self._seen]
         if new:
             self._seen |= {n: v for n, v in (await self._versions(new)).items() if n in new}
+
+    async def version(self, name: str) -> str:
+        """The state of something, as a text."""
+        return (await self._versions([name])).get(name, "")
+
+    def learn(self, listener: ChangeListener, versions: Mapping[str, str]) -> None:
+        """Let a listener hear of these names and no others. What changed since the version at which
+        it subscribed is told, even where this process saw that before it knew of the listener.
+        """
+        for name in versions.keys() - listener.names - listener.lost:
+            listener.names.add(name)
+            if self._seen.setdefault(name, versions[name]) != versions[name]:
+                listener.changed[name] = None
+        listener.names &= versions.keys()
 
     async def _look(self, names: Iterable[str], group: TaskGroup) -> None:
         changed = set[str]()
@@ -102,6 +131,7 @@ class Listeners:
                     await listener.deliver(name)
                 else:
                     listener.names.discard(name)
+                    listener.lost.add(name)
         except Unavailable as error:
             log.warning("resources: the database: %s", error.why)
         except Exception:

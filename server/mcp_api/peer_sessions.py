@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import parse_qs
@@ -47,6 +47,10 @@ class OpenStream:
     order: anyio.Lock = field(default_factory=anyio.Lock)
 
 
+# Tells a session of what changes, by its id.
+ServeSession = Callable[[str, Scope, Receive, Send], Awaitable[None]]
+
+
 class PeerSessions:
     """The work of several processes for each other. A session of the older era that another one
     gave is answered without its state, since each call names its own key; a message for a stream
@@ -61,12 +65,14 @@ class PeerSessions:
         transport: SseServerTransport,
         guests: StreamableHTTPSessionManager,
         checks: TransportSecuritySettings,
+        serve_session: ServeSession,
     ):
         self._deps, self._transport, self._guests = deps, transport, guests
         self._checks = TransportSecurityMiddleware(checks)
         self._places = SharedPlaces(deps)
         self._streams: dict[str, OpenStream] = {}
-        self.end = self._places.end
+        self.end, self.process = self._places.end, self._places.process
+        self._serve_session = serve_session
 
     async def add(
         self,
@@ -93,18 +99,24 @@ class PeerSessions:
         """
         if await self._is_foreign_site(scope, receive, send):
             return
-        place = await self._places.find(session_id, "session", _credential(scope))
-        if place is None:
-            raise Refused(refusal("not_found", what="session"))
+        place = await self.require(session_id, scope)
         if scope["method"] == "DELETE":
             await self._places.end(place.place_hash)
             await PlainTextResponse("")(scope, receive, send)
         elif scope["method"] == "POST":
             await self._guests.handle_request(scope, receive, send)
+        elif scope["method"] == "GET":
+            await self._serve_session(session_id, scope, receive, send)
         else:
-            # Its notices are told by the process that gave it.
-            allow = {"Allow": "POST, DELETE"}
+            allow = {"Allow": "GET, POST, DELETE"}
             await PlainTextResponse("", 405, headers=allow)(scope, receive, send)
+
+    async def require(self, session_id: str, scope: Scope) -> McpPlace:
+        """The place of a session. Errors: as of `answer`."""
+        place = await self._places.find(session_id, "session", _credential(scope))
+        if place is None:
+            raise Refused(refusal("not_found", what="session"))
+        return place
 
     async def message(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Take a message for a stream of any process.

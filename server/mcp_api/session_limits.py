@@ -259,17 +259,18 @@ class SessionGuard:
         if path == "/mcp" and method == "POST" and session_id is None and not modern:
             await self._opening(scope, asker, receive, send)
         elif path == "/sse" and method == "GET":
-            await self._stream("sse", scope, asker, receive, send)
+            await self._stream("sse", self._app, scope, asker, receive, send)
         elif path == "/mcp" and modern and headers.get("mcp-method") == LISTEN:
-            await self._stream("listen", scope, asker, receive, send)
+            await self._stream("listen", self._app, scope, asker, receive, send)
         elif path.startswith("/messages") and self._peers is not None:
             await self._peers.message(self._app, scope, receive, send)
         else:
-            await self._run_in_session(scope, session_id, receive, send)
+            await self._run_in_session(scope, session_id, asker, receive, send)
 
     async def _stream(
         self,
         kind: Literal["sse", "listen"],
+        app: ASGIApp,
         scope: Scope,
         asker: RequestPrincipal,
         receive: Receive,
@@ -284,7 +285,7 @@ class SessionGuard:
                 if kind == "sse":
                     send.on_stream_id = partial(self._peers.opened_stream, place, scope)
             with place.listens():
-                await self._app(scope, receive, send)
+                await app(scope, receive, send)
         finally:
             self.streams.drop(place)
 
@@ -348,7 +349,12 @@ class SessionGuard:
         await self._app(ending, nothing, unheard)
 
     async def _run_in_session(
-        self, scope: Scope, name: str | None, receive: Receive, send: _Blocks
+        self,
+        scope: Scope,
+        name: str | None,
+        asker: RequestPrincipal,
+        receive: Receive,
+        send: _Blocks,
     ) -> None:
         place = self._by_id.get(name or "")
         if place is not None and self.sessions.drop_rested(place, self._idle_s):
@@ -356,7 +362,12 @@ class SessionGuard:
             place = None
         if place is None:
             if self._peers is not None and name is not None and scope["path"] == "/mcp":
-                await self._peers.answer(name, scope, receive, send)
+                answer = partial(self._peers.answer, name)
+                if scope["method"] == "GET":
+                    await self._peers.require(name, scope)
+                    await self._stream("listen", answer, scope, asker, receive, send)
+                else:
+                    await answer(scope, receive, send)
             else:
                 await self._app(scope, receive, send)
             return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary, ref
 
 import anyio
@@ -13,11 +13,15 @@ from mcp import MCPError
 from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
+from starlette.requests import Request
+from starlette.types import Receive, Scope, Send
 
 from domain.refusals import Refused, refusal
 from server.mcp_api.held_calls import CallerOf, HeldCalls, follows_tasks
 from server.mcp_api.listen_stream import TASK_IDS, ListenStream, TaskChanged
 from server.mcp_api.listeners import APPROVAL, TASK, ChangeListener, Listeners
+from server.mcp_api.session_stream import SESSION, SessionStream
+from server.mcp_api.shared_subscriptions import MOST, SharedSubscriptions
 from storage.errors import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.context.access import not_found, visible_mandate
@@ -25,13 +29,10 @@ from tools.dispatch.run import check_scope, door_is_open, refused_reply, unavail
 from tools.model.operation import Caller, Deps, Operation, OperationResult
 from tools.model.serialization import encoded
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
 NOTIFY_S: Final = 10
-MOST: Final = 32  # resources, and tasks, of one stream or session
 MOST_OF_PROCESS: Final = 5_000
 JSON: Final = "application/json"
+MCP: Final = "/mcp"
 READ: Final = "mandate_get"
 _URI: Final = re.compile(r"wallet://(mandates|approvals)/([a-z]{1,2}_[a-z2-7]{10})")
 TEMPLATES: Final = (
@@ -70,10 +71,31 @@ class WalletResources:
         self._caller_of, self._read = caller_of, read
         self._streams: dict[ListenStream, ChangeListener] = {}
         self._sessions: WeakKeyDictionary[Connection, ChangeListener] = WeakKeyDictionary()
-        self._listeners = Listeners(
-            deps, lambda: (*self._streams.values(), *self._sessions.values()), self._may_see
-        )
+        self._shared: SharedSubscriptions | None = None
+        self._listeners = Listeners(deps, self._all_listeners, self._may_see)
         self.run, self.watched = self._listeners.run, self._listeners.watched
+
+    def share(self, process: str) -> SharedSubscriptions:
+        """Hear of sessions' subscriptions from other processes too."""
+        self._shared = SharedSubscriptions(
+            self._deps, process, self._session_listener, self._listeners.learn
+        )
+        self._listeners.refresh = self._shared.refresh
+        return self._shared
+
+    def _all_listeners(self) -> Iterator[ChangeListener]:
+        yield from self._streams.values()
+        yield from self._sessions.values()
+        if self._shared is not None:
+            yield from (listener for _, listener in self._shared.guests.values())
+
+    def _session_listener(self, connection: Connection, request: Request | None) -> ChangeListener:
+        """The listener of a session that this process gave."""
+        listener = self._sessions.get(connection)
+        if listener is None:
+            listener = ChangeListener(request, _notifier(connection))
+            self._sessions[connection] = listener
+        return listener
 
     async def templates(
         self, ctx: Context, params: t.PaginatedRequestParams | None
@@ -147,29 +169,52 @@ class WalletResources:
         uri, connection = str(params.uri), ctx.session._connection
         try:
             await self._check(await self._caller_of(ctx.request, False), uri)
-            if _is_guest(ctx):
-                why = "Another process holds this session and tells its notices: subscribe again."
-                raise Refused(refusal("conflict", why=why, retry_safe=True))
-            listener = self._sessions.get(connection)
-            if listener is None:
-                listener = ChangeListener(ctx.request, _notifier(connection))
-            if len(listener.names | {uri}) > MOST or self._is_full():
+            session_id, is_full = _session_id(ctx), self._is_full()
+            if self._shared is not None and session_id is not None:
+                version = await self._listeners.version(uri)
+                is_full = is_full or not await self._shared.add(session_id, uri, version)
+            elif connection in self._sessions:
+                is_full = is_full or len(self._sessions[connection].names | {uri}) > MOST
+            if is_full:
                 why = f"A session subscribes to {MOST} resources at most."
                 raise Refused(refusal("rate_limited", why=why, retry_safe=False))
         except (Refused, Unavailable) as trouble:
             raise self._as_error(uri, trouble) from None
-        listener.request = ctx.request
-        listener.names.add(uri)
-        self._sessions[connection] = listener
-        await self._listeners.note([uri])
+        if session_id is None or connection.session_id is not None:
+            listener = self._session_listener(connection, ctx.request)
+            listener.request = ctx.request
+            listener.lost.discard(uri)
+            listener.names.add(uri)
+            await self._listeners.note([uri])
         return t.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: t.UnsubscribeRequestParams) -> t.EmptyResult:
         """Hear of it no more; nothing where it was not subscribed to."""
-        listener = self._sessions.get(ctx.session._connection)
+        uri, listener = str(params.uri), self._sessions.get(ctx.session._connection)
+        session_id = _session_id(ctx)
+        try:
+            if self._shared is not None and session_id is not None:
+                await self._shared.remove(session_id, uri)
+        except Unavailable as trouble:
+            raise self._as_error(uri, trouble) from None
         if listener is not None:
-            listener.names.discard(str(params.uri))
+            listener.names.discard(uri)
         return t.EmptyResult()
+
+    async def serve_session(
+        self, session_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Tell a session that another process gave of what changes, on a stream of this one."""
+        assert self._shared is not None  # noqa: S101 - only a process that has peers is asked
+
+        async def run(stream: SessionStream) -> None:
+            unsubscribe = self._bus.subscribe(stream.tell)
+            try:
+                await stream.serve(scope, receive, send)
+            finally:
+                unsubscribe()
+
+        await self._shared.serve(session_id, Request(scope), run)
 
     # -- the newer era: a stream names its resources when it opens
 
@@ -246,10 +291,12 @@ def _notifier(connection: Connection) -> Callable[[str], Awaitable[None]]:
     return notify
 
 
-def _is_guest(ctx: Context) -> bool:
-    """True where the session's own process is another one."""
-    named = ctx.request is not None and "mcp-session-id" in ctx.request.headers
-    return named and ctx.session._connection.session_id is None
+def _session_id(ctx: Context) -> str | None:
+    """The id of the session in which a request came over streamable HTTP, as the guard let it."""
+    own = ctx.session._connection.session_id
+    if own is not None or ctx.request is None or ctx.request.scope["path"] != MCP:
+        return own
+    return ctx.request.headers.get(SESSION)
 
 
 def _error(uri: str, reply: OperationResult) -> MCPError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from domain.refusals import Refused, refusal
 from domain.shares import holder_to_displace
-from storage.sql import Repository, Row, exists, first, micros, moment
+from storage.sql import Repository, Row, exists, first, micros, moment, number, placeholders
 
 PlaceKind = Literal["session", "sse", "listen"]
 # What counts together: the older era's sessions over streamable HTTP; streams of either era.
@@ -44,6 +44,14 @@ _PUT: Final = (
 )
 _SWEEP: Final = (
     f"DELETE FROM mcp_places WHERE NOT ({_LIVE}) AND (ended_at IS NULL OR ended_at < :gone)"
+)
+
+_SUBSCRIBE: Final = (
+    "INSERT INTO mcp_subscriptions (place_hash, uri, version) VALUES (:place, :uri, :version) "
+    "ON CONFLICT (place_hash, uri) DO NOTHING"
+)
+_SWEEP_SUBSCRIPTIONS: Final = (
+    "DELETE FROM mcp_subscriptions WHERE place_hash NOT IN (SELECT place_hash FROM mcp_places)"
 )
 
 
@@ -155,14 +163,52 @@ class McpPlaceRepository(Repository):
         if rows:
             self._sql.run_all("DELETE FROM mcp_places WHERE place_hash = :place", rows)
             self._sql.run_all("DELETE FROM mcp_inbox WHERE place_hash = :place", rows)
+            self._sql.run_all("DELETE FROM mcp_subscriptions WHERE place_hash = :place", rows)
 
     def sweep(self, now: datetime) -> None:
         """Forget what has ended or rested too long, and messages that nobody took. A place that
         was ended is known as such to a process that stands still, for as long as it may come back.
         """
         self._sql.run(_SWEEP, gone=micros(now - SESSION_RESTS), **_lives(now))
+        self._sql.run(_SWEEP_SUBSCRIPTIONS)
         before = micros(now - INBOX_LASTS)
         self._sql.run("DELETE FROM mcp_inbox WHERE created_at < :before", before=before)
+
+    def subscribe(self, place_hash: str, uri: str, version: str, *, limit: int) -> bool:
+        """Note that a session subscribes to a resource; False where it has as many as it can."""
+        self._lock(place_hash)
+        others = (
+            "SELECT COUNT(*) AS n FROM mcp_subscriptions WHERE place_hash = :place AND uri <> :uri"
+        )
+        if number(self._sql, others, place=place_hash, uri=uri) >= limit:
+            return False
+        self._sql.run(_SUBSCRIBE, place=place_hash, uri=uri, version=version)
+        return True
+
+    def unsubscribe(self, place_hash: str, uri: str) -> None:
+        """Note that it does no more."""
+        text = "DELETE FROM mcp_subscriptions WHERE place_hash = :place AND uri = :uri"
+        self._sql.run(text, place=place_hash, uri=uri)
+
+    def subscriptions(
+        self, process: str, elsewhere: Iterable[str], now: datetime
+    ) -> Mapping[str, Mapping[str, str]]:
+        """The subscriptions, with their versions, of the live sessions that a process holds, and of
+        others that it names.
+        """
+        some = {f"n{n}": name for n, name in enumerate(sorted(elsewhere))}
+        named = f"OR p.place_hash IN ({placeholders(some)}) " if some else ""
+        text = (
+            "SELECT p.place_hash, s.uri, s.version FROM mcp_places p "
+            "LEFT JOIN mcp_subscriptions s ON s.place_hash = p.place_hash "
+            f"WHERE p.kind = 'session' AND (p.process = :process {named}) AND {_LIVE}"
+        )
+        versions: dict[str, dict[str, str]] = {}
+        for row in self._sql.rows(text, process=process, **some, **_lives(now)):
+            uris = versions.setdefault(row["place_hash"], {})
+            if row["uri"] is not None:
+                uris[row["uri"]] = row["version"]
+        return versions
 
     def send(self, place: McpPlace, body: str, now: datetime) -> None:
         """Leave a message for the process that holds a stream. Errors: `rate_limited`."""

@@ -409,6 +409,12 @@ Table(
     PrimaryKeyConstraint("place_hash", "n"),
     Index("mcp_inbox_process", "process"), Index("mcp_inbox_age", "created_at"),
 )  # fmt: skip
+# What a session of MCP subscribed to, with the state in which it then was.
+Table(
+    "mcp_subscriptions", metadata,
+    need("place_hash", Text), need("uri", Text), need("version", Text),
+    PrimaryKeyConstraint("place_hash", "uri"),
+)  # fmt: skip
 # Calls of a minute, counted by several processes: when those of one key are paid off.
 Table(
     "rate_meters", metadata,

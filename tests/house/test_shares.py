@@ -25,7 +25,7 @@ BY_THE_ADDRESS: Final = {"challenges", "sessions", "users"}
 ONE_FOR_EACH: Final = {
     "stored_days": "owner", "hall_agents": "agent", "hosted_keys": "agent", "hall_days": "mandate and day", "venue_keeping": "mandate at the venue", "vault_readings": "vault",
     "rate_meters": "credential or owner that calls, for two minutes, and 10,000 of strangers a process and minute",
-    "mcp_places": "session or stream, 250 an owner, and of strangers what a process has places for", "mcp_inbox": "stream, 64 that wait, a minute",
+    "mcp_places": "session or stream, 250 an owner, and of strangers what a process has places for", "mcp_inbox": "stream, 64 that wait, a minute", "mcp_subscriptions": "session, 32",
     "oauth_grants": "agent, 20 that last and the record of 50", "oauth_tokens": "grant, two", "notice_settings": "owner", "email_links": "link asked for, 5 a day an owner and 200 of unfunded owners, a day",
     "work_claims": "piece of work", "webhook_deliveries": "webhook, 500 that wait, a month",
 }  # fmt: skip

@@ -9,7 +9,7 @@ from sqlalchemy import MetaData
 
 from storage.schema.metadata import metadata
 
-revision = "0038"
+revision = "0039"
 down_revision = None
 
 APPEND_ONLY = (
