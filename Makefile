@@ -190,7 +190,7 @@ texts: setup
 
 # Needs uv; run after a change of the dependencies in pyproject.toml.
 lock:
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra demo --extra keyring --group dev pyproject.toml -o locks/dev.txt
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --extra demo --extra keyring --extra otel --group dev pyproject.toml -o locks/dev.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c locks/dev.txt pyproject.toml -o locks/run.txt
 	echo "hatchling>=1.27" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate -c locks/dev.txt - -o locks/build.txt
 	echo "mcp<2" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mcp1.txt

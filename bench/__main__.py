@@ -22,6 +22,7 @@ from bench import (
     reports,
     serve_start,
     stream,
+    traces,
     venue,
 )
 from bench.lines import Measure, tell
@@ -42,6 +43,7 @@ MEASURES: Mapping[str, Measure] = {
     "keeper": keeper.measure,
     "orders": orders.measure,
     "stream": stream.measure,
+    "traces": traces.measure,
 }
 
 

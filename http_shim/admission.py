@@ -15,6 +15,7 @@ from domain.refusals import Refused
 from http_shim.identity import origin_of
 from http_shim.json_body import MAX_BODY
 from http_shim.principal import TOLD_MAX, RequestPrincipal, asker_of
+from http_shim.request_span import begin_span
 from http_shim.seldom import Seldom
 from http_shim.service_routes import HEALTH_PATHS
 from tools.dispatch.rate_charging import charge_stranger, is_proxy
@@ -55,6 +56,7 @@ class Admitting(web.UrlDispatcher):
 
     async def resolve(self, request: web.Request) -> web.UrlMappingMatchInfo:
         """The route behind a request; that of nothing where it is turned away."""
+        begin_span(self._deps, request, _peer(request))
         try:
             await self._admit(request)
         except (Refused, web.HTTPException) as error:

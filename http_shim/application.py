@@ -16,6 +16,7 @@ from aiohttp import web
 from domain.next_steps import INDEX, SKILL
 from domain.refusals import Refused, invalid, refusal
 from domain.settings import Config
+from domain.spans import current_span
 from http_shim import oauth_routes, service_routes
 from http_shim.admission import ASKER, FRONT, TURNED_AWAY, Admitting, Cookie, is_noise, is_probe
 from http_shim.admission import expected as _expected
@@ -25,6 +26,7 @@ from http_shim.identity import KEY_HEADER, idempotency_key, identify, request_id
 from http_shim.json_body import MAX_BODY, aside, parsed
 from http_shim.metrics import Metrics
 from http_shim.readiness import Readiness
+from http_shim.request_span import span_middleware
 from http_shim.response_cache import ResponseCache
 from http_shim.service_routes import (
     DEPS,
@@ -143,7 +145,8 @@ def about_itself(deps: Deps, gauges: Gauges | None = None) -> web.Application:
 
 def _beginning(deps: Deps) -> web.Application:
     """The parts that every application has: one shape for errors, health, figures."""
-    app = web.Application(middlewares=[error_middleware], client_max_size=MAX_BODY)
+    middlewares = [error_middleware] if deps.tracer is None else [span_middleware, error_middleware]
+    app = web.Application(middlewares=middlewares, client_max_size=MAX_BODY)
     metrics = deps.watch if isinstance(deps.watch, Metrics) else Metrics()
     app[DEPS], ready = replace(deps, watch=metrics), Readiness(deps)
     app[METRICS], app[GAUGES], app[READY] = metrics, [], ready
@@ -173,6 +176,8 @@ def _request_id(request: web.Request) -> str:
 async def error_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """One shape for every error, one line in the log; it names the route, never what was sent."""
     request[REQUEST_ID] = request_id = _request_id(request)
+    if (span := current_span()) is not None:
+        span.add({"wallet.request_id": request_id})
     with log_context(request=request_id, **mandate_of(request.match_info)):
         started = time.perf_counter()
         try:

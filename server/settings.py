@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
@@ -30,6 +30,7 @@ from domain.wire_fields import JsonObject
 from server.chain_settings import ChainSettings as ChainSettings
 from server.chain_settings import UrlWithSecret
 from server.mail_server import mail_server
+from server.setting_forms import BASE_URL, SOCKET_PATH_BYTES, has_otlp, is_private_key
 from storage.errors import DatabaseTimeouts
 from tools.model.mail_address import is_email_address
 from tools.model.rate_limiter import networks
@@ -41,24 +42,10 @@ from venue.addresses import plain_http_is_local
 if TYPE_CHECKING:
     from chain.networks import ChainConfig
 
-# Scheme, host, port and path of RFC 3986, with no user, query or fragment.
-_PRIVATE_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
-_CURVE_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-_BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
-
-# unix(7) has room for 108 with the zero at the end, the BSDs for 104.
-_SOCKET_PATH_BYTES: Final = 103
-
 
 def _usdc(default: str) -> Any:
     """A cap of orders; 0 stops them."""
     return Field(default=Decimal(default), ge=0, le=10**9, decimal_places=6)
-
-
-def _is_private_key(text: str) -> bool:
-    """Whether a text is a private key of secp256k1, in hex."""
-    digits = text.removeprefix("0x")
-    return _PRIVATE_KEY.fullmatch(digits) is not None and 0 < int(digits, 16) < _CURVE_ORDER
 
 
 class Settings(BaseSettings):
@@ -123,6 +110,12 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = "text"
     """`json`: one object a line, with `request`, `operation`, `mandate` or `work`; no form holds a
     credential or a secret of these settings.
+    """
+
+    traces: str = "off"
+    """`on`: each call is a trace of OpenTelemetry, from the request to its statements and questions
+    to nodes; it needs the extra `otel` and goes by OTLP over HTTP to
+    `OTEL_EXPORTER_OTLP_ENDPOINT` ([operating](operating.md#traces)).
     """
 
     # Section: Chains
@@ -388,7 +381,7 @@ class Settings(BaseSettings):
             return None
         if not value.startswith(("http://", "https://")):
             raise ValueError("it starts with http:// or https://")
-        if not _BASE_URL.fullmatch(value):
+        if not BASE_URL.fullmatch(value):
             raise ValueError("it is a host in ASCII, a port and a path: links are made from it")
         return value.rstrip("/")
 
@@ -402,8 +395,8 @@ class Settings(BaseSettings):
     @field_validator("signer_socket")
     @classmethod
     def _short_enough(cls, value: Path | None) -> Path | None:
-        if value is not None and len(os.fsencode(value)) > _SOCKET_PATH_BYTES:
-            raise ValueError(f"the path of a socket has at most {_SOCKET_PATH_BYTES} bytes")
+        if value is not None and len(os.fsencode(value)) > SOCKET_PATH_BYTES:
+            raise ValueError(f"the path of a socket has at most {SOCKET_PATH_BYTES} bytes")
         return value
 
     @field_validator("venue_dexes")
@@ -444,6 +437,13 @@ class Settings(BaseSettings):
             from_config(rows)
         return value
 
+    @field_validator("traces")
+    @classmethod
+    def _can_be_sent(cls, value: str) -> str:
+        if is_on(value) and not has_otlp():
+            raise ValueError("what sends them is missing: pip install 'mandate-wallet[otel]'")
+        return value
+
     @field_validator("trusted_proxies")
     @classmethod
     def _are_networks(cls, value: str) -> str:
@@ -453,7 +453,7 @@ class Settings(BaseSettings):
     @field_validator("keeper_private_key")
     @classmethod
     def _signs(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None and not _is_private_key(value.get_secret_value()):
+        if value is not None and not is_private_key(value.get_secret_value()):
             raise ValueError("a private key is 32 bytes in hex, between 1 and the curve's order")
         return value
 
@@ -461,7 +461,7 @@ class Settings(BaseSettings):
     def _secret_from_file(self) -> Settings:
         if self.keeper_private_key is None and self.keeper_private_key_file is not None:
             key = SecretStr(self.keeper_private_key_file.read_text().strip())
-            if not _is_private_key(key.get_secret_value()):
+            if not is_private_key(key.get_secret_value()):
                 raise ValueError("WALLET_KEEPER_PRIVATE_KEY_FILE holds no private key")
             self.keeper_private_key = key
         if self.webhook_key is None and self.webhook_key_file is not None:

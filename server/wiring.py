@@ -20,6 +20,7 @@ from server.lazy.lazy_parts import LazyHouseKeeper, LazyVenues
 from server.mail_server import mail_server
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
+from server.tracing import tracer_of
 from storage.store import Store, open_store
 from tools.model.operation import Deps
 from tools.model.switches import is_on
@@ -79,6 +80,7 @@ async def build_runtime(
     """
     from tools.trading.paper.simulated_exchange import SimulatedExchange
 
+    tracer = None if metrics is None else tracer_of(settings)
     store = await _opened(settings, metrics)
     time = clock or SystemClock()
     chains = EvmChains(settings.chain_facts, settings.chain_call_ms)
@@ -108,6 +110,7 @@ async def build_runtime(
         email=settings.sends_email(),
         sealing=settings.state_ring(),
         watch=metrics or NullTelemetry(),
+        tracer=tracer,
     )
     try:
         yield Runtime(settings, deps, chains, venues)
@@ -115,6 +118,8 @@ async def build_runtime(
         await venues.close()
         await chains.close()
         await store.close()
+        if tracer is not None:
+            await tracer.close()
 
 
 async def _opened(settings: Settings, metrics: Metrics | None) -> Store:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from domain.spans import current_span, span_in, spans_in
 from storage.engine.blocking_worker import BlockingWorker
 from storage.engine.job import BATCH, TURN_MS, Job, OnBatch, fail, ignore_batch
 from storage.errors import (
@@ -26,6 +27,7 @@ from storage.prefetch.read_set import ReadSet
 from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql
 from storage.sqlite_files import connect_sqlite, sqlite_path
+from storage.statement_spans import statement, traced
 from storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger("wallet.storage")
@@ -148,7 +150,8 @@ class SqliteStore:
     def _shown(self, work: StoreWork[T]) -> T:
         self._reader.execute("BEGIN")
         try:
-            return work(UnitOfWork(SqliteSql(self._reader), self._cache))
+            sql = traced(SqliteSql(self._reader), current_span())
+            return work(UnitOfWork(sql, self._cache))
         finally:
             with suppress(sqlite3.Error):  # a fault may have ended the transaction already
                 self._reader.execute("ROLLBACK")
@@ -210,7 +213,9 @@ class SqliteStore:
     async def _commit(self, connection: sqlite3.Connection, batch: list[_Queued]) -> None:
         sent = False
         try:
-            await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
+            spans = spans_in(job.context for job in batch)
+            with statement("BEGIN IMMEDIATE", SqliteSql.dialect, spans):
+                await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
             turn = self._loop.time()
             if len(batch) == 1:
                 self._run(connection, batch[0])
@@ -226,7 +231,8 @@ class SqliteStore:
                 connection.execute("ROLLBACK")
                 return
             sent = True
-            await self._thread.run(partial(connection.execute, "COMMIT"))
+            with statement("COMMIT", SqliteSql.dialect, spans):
+                await self._thread.run(partial(connection.execute, "COMMIT"))
         except BaseException as error:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
@@ -254,7 +260,8 @@ class SqliteStore:
 
     def _run(self, connection: sqlite3.Connection, job: _Queued) -> None:
         try:
-            job.result = job.work(UnitOfWork(SqliteSql(connection), self._cache))
+            sql = traced(SqliteSql(connection), span_in(job.context))
+            job.result = job.run(UnitOfWork(sql, self._cache))
         except BaseException as error:
             why = sqlite_trouble(error)
             job.error = error if why is None else Unavailable(why)

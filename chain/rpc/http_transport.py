@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Final
+from urllib.parse import urlsplit
 
 from aiohttp import (
     ClientError,
@@ -19,11 +20,13 @@ from aiohttp import (
 
 from chain.rpc import errors
 from chain.rpc.errors import NodeError, NodeUnusable, TransientNodeError
+from domain.spans import current_span, part
 
 RpcCall = tuple[str, Sequence[object]]
 CONNECTIONS: Final = 16
 ANSWER_BYTES: Final = 32 * 2**20
 CHUNK_BYTES: Final = 2**16
+_UNTRACED: Final = part("", "client", {})
 NOT_RPC: Final = "an answer that is not JSON-RPC"
 # A compressed answer could be a thousand times as large as what the bound of bytes sees of it.
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
@@ -43,27 +46,37 @@ class HttpTransport:
     def __init__(self, url: str, timeout_s: float):
         self.opened = 0
         self._url, self._timeout_s = url, timeout_s
+        self._host = urlsplit(url).hostname or ""
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def one(self, question: RpcCall) -> object:
         """Result of one call."""
-        return _result(await self._post(_request(0, question)))
+        with self._span(question[0]):
+            return _result(await self._post(_request(0, question)))
 
     async def many(self, questions: Sequence[RpcCall]) -> list[object]:
         """Results of many calls in one batch request, in their order. Errors: NodeError where one
         of them, or the whole batch, is answered with an error.
         """
-        answers = await self._post([_request(n, question) for n, question in enumerate(questions)])
-        if not isinstance(answers, list):
-            _result(answers)
-            answers = []
-        by_id = {
-            a["id"]: a for a in answers if isinstance(a, dict) and isinstance(a.get("id"), int)
+        with self._span(*(method for method, _ in questions)):
+            requests = [_request(n, question) for n, question in enumerate(questions)]
+            return _results(await self._post(requests), len(questions))
+
+    def _span(self, *methods: str) -> part:
+        """The span of a request, where its call is traced: host and methods, and neither the path
+        of the address, which may be a secret, nor what is asked.
+        """
+        if current_span() is None:
+            return _UNTRACED
+        names = list(dict.fromkeys(methods))
+        about: dict[str, str | int] = {
+            "rpc.system.name": "jsonrpc",
+            "rpc.method": ",".join(names),
+            "server.address": self._host,
+            "wallet.calls": len(methods),
         }
-        if len(answers) != len(questions) or by_id.keys() != set(range(len(questions))):
-            raise NodeError(-32600, "a batch that is not answered whole", None)
-        return [_result(by_id[n]) for n in range(len(questions))]
+        return part(names[0] if len(names) == 1 else "batch", "client", about)
 
     async def _post(self, request: object) -> object:
         try:
@@ -108,6 +121,17 @@ class HttpTransport:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+def _results(answers: object, most: int) -> list[object]:
+    """The results of a batch, in the order of its questions. Errors: NodeError."""
+    if not isinstance(answers, list):
+        _result(answers)
+        answers = []
+    by_id = {a["id"]: a for a in answers if isinstance(a, dict) and isinstance(a.get("id"), int)}
+    if len(answers) != most or by_id.keys() != set(range(most)):
+        raise NodeError(-32600, "a batch that is not answered whole", None)
+    return [_result(by_id[n]) for n in range(most)]
 
 
 def _request(number: int, question: RpcCall) -> object:

@@ -17,6 +17,7 @@ from chain.logs.transfer_logs import BLOCKS_A_CALL, inbound
 from chain.quorum import quorum_read
 from domain.chain_facts import BlockStamp
 from domain.refusals import Refused
+from domain.spans import trace
 from domain.trading.modes import MARKET_NETWORK
 from server.keeper.chain_sync import ChainSync
 from server.keeper.vault_upkeep import VaultUpkeep
@@ -126,7 +127,7 @@ class KeeperScheduler:
 
     async def _run_once(self, subject: str, work: Callable[[], Awaitable[object]]) -> bool:
         well, started = False, time.perf_counter_ns()
-        with log_context(work=subject):
+        with log_context(work=subject), trace(self.deps.tracer, subject):
             try:
                 await work()
                 well = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import asyncpg
 from asyncpg.exceptions import DataError, InterfaceError, InternalClientError, PostgresError
 
+from domain.spans import Span
 from storage.errors import (
     DatabaseTimeouts,
     Unavailable,
@@ -19,6 +20,7 @@ from storage.errors import (
     postgres_trouble,
     sqlstate,
 )
+from storage.statement_spans import statement
 
 T = TypeVar("T")
 Connection: TypeAlias = Any
@@ -40,12 +42,13 @@ _TROUBLE: Final = (PostgresError, InterfaceError, InternalClientError, OSError)
 @dataclass(slots=True)
 class ConnectionUse:
     """One use of a connection. `sent`: from now on the server may have stored what was asked.
-    `reads`: nothing is to be stored at all.
+    `reads`: nothing is to be stored at all. `spans`: what it is done for, where that is traced.
     """
 
     connection: Connection
     sent: bool = False
     reads: bool = False
+    spans: Sequence[Span] = ()
 
     @asynccontextmanager
     async def transaction(
@@ -55,7 +58,8 @@ class ConnectionUse:
         is asked: a server that is silent keeps a rollback waiting past every limit.
         """
         transaction = self.connection.transaction(isolation=isolation, readonly=readonly)
-        await transaction.start()
+        with statement("BEGIN", "postgresql", self.spans):
+            await transaction.start()
         try:
             yield
         except Exception:
@@ -66,7 +70,13 @@ class ConnectionUse:
             self.connection.terminate()
             raise
         self.sent = not self.reads
-        await transaction.commit()
+        with statement("COMMIT", "postgresql", self.spans):
+            await transaction.commit()
+
+    async def fetch(self, text: str, *values: object) -> Any:
+        """Run a statement; its rows."""
+        with statement(text, "postgresql", self.spans):
+            return await self.connection.fetch(text, *values)
 
 
 class Connections:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from storage.unit_of_work import UnitOfWork
@@ -24,12 +25,19 @@ def ignore_batch(_: int) -> None:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A handler that waits for its transaction."""
+    """A handler that waits for its transaction, with the context of the task that asked for it: a
+    batch runs in that of the first of them.
+    """
 
     work: Callable[[UnitOfWork], object]
     future: asyncio.Future[Any]
     result: object = None
     error: BaseException | None = None
+    context: Context = field(default_factory=copy_context, kw_only=True)
+
+    def run(self, uow: UnitOfWork) -> object:
+        """Run the handler as in the task that asked for it."""
+        return self.context.run(self.work, uow)
 
     def settle(self) -> None:
         """Hand the result or the error to the caller."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from sqlalchemy.util import greenlet_spawn
 
-from storage.engine.connections import Connection, Connections, ConnectionUse
+from domain.spans import current_span, spans_in
+from storage.engine.connections import Connections, ConnectionUse
 from storage.engine.job import OnBatch, ignore_batch
 from storage.engine.lane import JobQueue
 from storage.engine.write_batches import WriteBatcher
@@ -25,11 +27,12 @@ from storage.prefetch.prefetch_query import (
 from storage.prefetch.read_set import ReadSet
 from storage.repositories.state_cache import StateCache
 from storage.sql import PostgresSql, PrefetchMiss, SingleQuery
+from storage.statement_spans import traced
 from storage.unit_of_work import UnitOfWork
 
 T = TypeVar("T")
 StoreWork = Callable[[UnitOfWork], T]
-_ReadJob: TypeAlias = tuple[ReadSet, asyncio.Future[QueryRows]]
+_ReadJob: TypeAlias = tuple[ReadSet, asyncio.Future[QueryRows], Context]
 # Statements that read for waiting handlers at the same time.
 READ_LANES: Final = 2
 # How long what runs may take when the process ends, which has two seconds in all.
@@ -60,7 +63,7 @@ class PostgresStore:
     async def prefetch(self, read_set: ReadSet) -> PrefetchedStore:
         """Read the rows that some handlers declared, by one statement. Errors: `Unavailable`."""
         future: asyncio.Future[QueryRows] = asyncio.get_running_loop().create_future()
-        self._reads.add((read_set, future))
+        self._reads.add((read_set, future, copy_context()))
         return PrefetchedStore(self, await future, self._cache)
 
     async def write(self, work: StoreWork[T], read_set: ReadSet | None = None) -> T:
@@ -87,17 +90,19 @@ class PostgresStore:
         """Run the queries of some handlers that read, by one statement."""
         queries, text, values = prefetch_query(
             query
-            for read_set, _ in jobs
+            for read_set, _, _ in jobs
             for query in queries_of(read_set, self._cache, writes=False)
         )
 
+        spans = spans_in(context for _, _, context in jobs)
+
         async def fetch(connection: ConnectionUse) -> QueryRows:
-            connection.reads = True
-            return rows_by_query(queries, await connection.connection.fetch(text, *values))
+            connection.reads, connection.spans = True, spans
+            return rows_by_query(queries, await connection.fetch(text, *values))
 
         task = asyncio.ensure_future(self._connections.use(fetch))
         await asyncio.wait([task])
-        for _, future in jobs:
+        for _, future, _ in jobs:
             if future.done():
                 continue
             if task.cancelled():
@@ -109,22 +114,24 @@ class PostgresStore:
 
     async def _single(self, work: StoreWork[T], connection: ConnectionUse) -> T:
         connection.reads = True
-        sql = SingleQuery(PostgresSql(connection.connection))
+        sql = SingleQuery(traced(PostgresSql(connection.connection), current_span()))
         return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
 
     async def _read(self, work: StoreWork[T], connection: ConnectionUse) -> T:
         connection.reads = True
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            return await self._run(work, connection.connection)
+        return await self._run(work, connection, isolation="repeatable_read", readonly=True)
 
     async def _committed(self, work: StoreWork[T], connection: ConnectionUse) -> T:
-        async with connection.transaction():
-            result = await self._run(work, connection.connection)
+        result = await self._run(work, connection)
         self._on_batch(1)
         return result
 
-    async def _run(self, work: StoreWork[T], connection: Connection) -> T:
-        return await greenlet_spawn(work, UnitOfWork(PostgresSql(connection), self._cache))
+    async def _run(self, work: StoreWork[T], connection: ConnectionUse, **kind: Any) -> T:
+        span = current_span()
+        connection.spans = () if span is None else (span,)
+        async with connection.transaction(**kind):
+            sql = traced(PostgresSql(connection.connection), span)
+            return await greenlet_spawn(work, UnitOfWork(sql, self._cache))
 
     def leave(self) -> None:
         """Prepare for shutdown: from now on a lock of another process is waited for a moment only,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from domain.spans import Span, spans_in
 from storage.engine.connections import Connections, ConnectionUse
 from storage.engine.job import BATCH, TURN_MS, Job, OnBatch, fail
 from storage.engine.lane import JobQueue
@@ -97,6 +98,11 @@ class _WriteBatch:
     @property
     def mandates(self) -> list[str]:
         return sorted({job.public_id for job in self.jobs})
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The traced calls that the batch is a part of."""
+        return spans_in(job.context for job in self.jobs)
 
     @property
     def changed(self) -> dict[str, MandateWrite]:
@@ -204,7 +210,7 @@ class WriteBatcher:
                 job.error = error
             job.settle()
 
-        task = self._loop.create_task(run())
+        task = self._loop.create_task(run(), context=job.context)
         self._singles.add(task)
         task.add_done_callback(self._singles.discard)
 
@@ -216,14 +222,16 @@ class WriteBatcher:
     ) -> frozenset[str]:
         """Read, run, flush; the mandates whose writes are stored."""
         batch.begin()
+        connection.spans = batch.spans
         async with AsyncExitStack() as stack:
             if locks:
                 await stack.enter_async_context(connection.transaction())
                 # The reads, by a statement of their own, see what whoever was waited for did.
-                await connection.connection.fetch(LOCK, batch.mandates)
+                await connection.fetch(LOCK, batch.mandates)
                 batch.join(self._contended)
+                connection.spans = batch.spans
             queries, text, values = prefetch_query(batch.queries(self._cache))
-            prefetched = rows_by_query(queries, await connection.connection.fetch(text, *values))
+            prefetched = rows_by_query(queries, await connection.fetch(text, *values))
             if locks:
                 # Whoever wrote since our own last batch is still at it.
                 batch.shared = {of for of in batch.mandates if self._is_news(prefetched, of)}
@@ -232,7 +240,7 @@ class WriteBatcher:
                 return frozenset()
             rows = flush_values(batch.changed.values())
             connection.sent = True
-            records = await connection.connection.fetch(FLUSH, *rows)
+            records = await connection.fetch(FLUSH, *rows)
         return frozenset(record["public_id"] for record in records)
 
     def _is_news(self, prefetched: QueryRows, public_id: str) -> bool:
@@ -262,7 +270,7 @@ class WriteBatcher:
         # Of a mandate that is not there nothing is written: its handler says so itself.
         sql = BufferedSql(prefetched, write) if write else PrefetchedSql(prefetched)
         try:
-            job.result = job.work(UnitOfWork(sql, self._cache))
+            job.result = job.run(UnitOfWork(sql, self._cache))
         except PrefetchMiss:
             job.alone = True
         except BaseException as error:

@@ -25,7 +25,20 @@ IMPORTED_BY_OTHERS: Mapping[str, str] = {
 }
 
 # Extras of one part of the service, which says itself what is missing.
-OPTIONAL: Mapping[str, str] = {"keyring": "the agent's key on its own machine"}
+OPTIONAL: Mapping[str, str] = {
+    "keyring": "the agent's key on its own machine",
+    "otel": "traces to a collector",
+}
+
+# Modules of a namespace that several distributions share, and whose they are.
+SHARED: Mapping[str, str] = {
+    "opentelemetry": "opentelemetry-api",
+    "opentelemetry.trace.propagation.tracecontext": "opentelemetry-api",
+    "opentelemetry.sdk.resources": "opentelemetry-sdk",
+    "opentelemetry.sdk.trace": "opentelemetry-sdk",
+    "opentelemetry.sdk.trace.export": "opentelemetry-sdk",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter": "opentelemetry-exporter-otlp-proto-http",
+}
 
 PRE_RELEASE = re.compile(r"\d(a|b|rc|\.dev)\d")
 
@@ -48,11 +61,12 @@ def _modules(path: Path) -> Iterator[str]:
 
 def _imported(packages: Iterable[str]) -> set[str]:
     """The distributions that packages of ours import, wherever in a module."""
-    modules = (module for path in paths(*packages) for module in _modules(path))
-    roots = {module.partition(".")[0] for module in modules}
+    modules = {module for path in paths(*packages) for module in _modules(path)}
+    roots = {module.partition(".")[0] for module in modules - SHARED.keys()}
     offered = packages_distributions()
     theirs = roots - set(PACKAGES) - sys.stdlib_module_names
-    return {_plain(name) for root in theirs for name in offered[root]}
+    shared = {SHARED[module] for module in modules & SHARED.keys()}
+    return shared | {_plain(name) for root in theirs for name in offered[root]}
 
 
 DECLARED = _names(PROJECT["project"]["dependencies"])

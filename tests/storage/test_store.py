@@ -21,7 +21,9 @@ from storage.store import TURN_MS, SqliteStore, Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.storage import material as m
+from tests.storage.batched import needs, row
 from tests.waiting import STUCK_S
+from tools.model.telemetry import current_log_context, log_context
 
 pytestmark = pytest.mark.anyio
 
@@ -305,3 +307,22 @@ async def test_a_file_that_does_not_open_again_is_tried_with_every_write(
                 await sqlite_store.write(lambda uow: _switch(uow, "late"))
     assert await sqlite_store.write(lambda uow: _switch(uow, "back")) == "back"
     assert await _names(sqlite_store) == {"back"}
+
+
+async def test_a_handler_runs_in_the_context_of_who_asked_for_it(store: Store) -> None:
+    """Its log lines name its own call, also where it is committed with others."""
+    await store.write(lambda uow: uow.mandates.add(m.mandate("m_1")))
+    seen: dict[str, str | None] = {}
+
+    async def one(n: int) -> None:
+        def work(uow: UnitOfWork) -> object:
+            seen[f"r_{n}"] = current_log_context().get("request")
+            return row(n)(uow)
+
+        with log_context(request=f"r_{n}"):
+            await store.write(work, needs(n, "m_1"))
+
+    async with anyio.create_task_group() as group:
+        for n in range(8):
+            group.start_soon(one, n)
+    assert seen == {f"r_{n}": f"r_{n}" for n in range(8)}

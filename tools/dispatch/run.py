@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from domain.next_steps import NextStep, Role
 from domain.refusals import Refused, invalid, refusal
+from domain.spans import part
 from storage.errors import Unavailable
 from storage.prefetch.read_set import ReadSet
 from storage.unit_of_work import UnitOfWork
@@ -60,6 +61,7 @@ from tools.model.truncation import smaller_page, truncate_result
 
 log = logging.getLogger("wallet.operation")
 
+_NOTHING: Final[Mapping[str, str]] = {}
 CHALLENGE: Final = 'Bearer realm="wallet"'
 KEY_FORM: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _NEEDS: Final[Mapping[Auth, str]] = {
@@ -115,9 +117,13 @@ async def run(
     if op.is_relay:
         caller = replace(caller, network_address=address)
     call = _Call(op, deps, caller, arguments, key, transport, address)
-    with log_context(operation=op.name, **mandate_of(arguments)):
+    about = mandate_of(arguments)
+    with log_context(operation=op.name, **about), part(op.name, "internal", _NOTHING) as span:
         reply = await _answered(call, prepaid_cost)
-    code = str(reply.body["error"]) if reply.refused else None
+        code = str(reply.body["error"]) if reply.refused else None
+        if span is not None:
+            mandate = {f"wallet.{name}": value for name, value in about.items()}
+            span.add({"wallet.surface": transport, "wallet.outcome": code or "ok", **mandate})
     deps.watch.called(op.name, transport, code, (time.perf_counter_ns() - started) // 1_000)
     return reply
 

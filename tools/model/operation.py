@@ -23,6 +23,7 @@ from domain.ports import (
     Venues,
 )
 from domain.settings import Config, Switches
+from domain.spans import Tracer
 from domain.trading.throttle import Throttle
 from storage.prefetch.read_set import ReadSet
 from storage.store import Store
@@ -148,6 +149,7 @@ class Deps:
     push: WebPush | None = None
     email: bool = False
     watch: Telemetry = field(default_factory=NullTelemetry)
+    tracer: Tracer | None = None
     credential_cache: CredentialCache = field(default_factory=CredentialCache)
     sealing: KeyRing = field(default_factory=ephemeral_ring)
     stored: OwnerDays = field(default_factory=OwnerDays)

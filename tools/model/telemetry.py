@@ -8,6 +8,8 @@ from contextvars import ContextVar, Token
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from domain.spans import current_span
+
 # The service's own ids alone: what else a caller puts in their place is not repeated.
 _MANDATE: Final = re.compile(r"m_[a-z2-7]{10}")
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -37,8 +39,11 @@ class NullTelemetry:
 
 
 def current_log_context() -> Mapping[str, str]:
-    """The log fields of the present task: request, operation, mandate."""
-    return _ABOUT.get()
+    """The log fields of the present task: request, operation, mandate, and the trace of a call that
+    is traced.
+    """
+    about, span = _ABOUT.get(), current_span()
+    return about if span is None else {**about, "trace_id": span.trace_id}
 
 
 class log_context:  # noqa: N801  # it reads as the statement that it is

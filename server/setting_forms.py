@@ -1,0 +1,29 @@
+"""Setting forms: what a setting has to look like, and what it needs on this machine."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from typing import Final
+
+# Scheme, host, port and path of RFC 3986, with no user, query or fragment.
+_PRIVATE_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
+_CURVE_ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+BASE_URL: Final = re.compile(r"https?://[A-Za-z0-9._~\[\]:-]+(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?")
+
+# unix(7) has room for 108 with the zero at the end, the BSDs for 104.
+SOCKET_PATH_BYTES: Final = 103
+
+
+def is_private_key(text: str) -> bool:
+    """Whether a text is a private key of secp256k1, in hex."""
+    digits = text.removeprefix("0x")
+    return _PRIVATE_KEY.fullmatch(digits) is not None and 0 < int(digits, 16) < _CURVE_ORDER
+
+
+def has_otlp() -> bool:
+    """Whether the extra `otel` is installed."""
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
