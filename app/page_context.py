@@ -143,6 +143,10 @@ class PageRequest:
         chains = self.deps.chains
         return chains.get(chain_id).name if chain_id in chains.ids() else f"Chain {chain_id}"
 
+    def market_names(self) -> Mapping[str, str]:
+        """The service's own names of markets, by their ids."""
+        return {str(m["id"]): str(m["name"]) for m in self.deps.config.markets}
+
     def shell(self, chain_id: int | None = None) -> PageFrame:
         """The frame of the page; on the service's own network where none is given."""
         theme = self.request.cookies.get("theme", "")

@@ -12,7 +12,7 @@ from app import headers
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record
 from app.words import csv_text, money
-from app.words.steps import TITLES
+from app.words.steps import TITLES, market_name
 from app.words.text import _
 from domain.reads.iso_weeks import week
 from domain.times import day_of
@@ -129,9 +129,14 @@ async def show_rows(visit: PageRequest) -> web.StreamResponse:
     view = Record(
         page,
         mandate=m,
-        rows=tuple(Record(r, title=title_of(r["code"]), paid=_paid(r)) for r in page["rows"]),
+        rows=tuple(_shown_row(r, visit.market_names()) for r in page["rows"]),
     )
     return visit.show("rows.html", view, chain_id=m["chain_id"])
+
+
+def _shown_row(row: Json, markets: Mapping[str, str]) -> Record:
+    market = market_name(row["market"], markets)
+    return Record(row, title=title_of(row["code"]), market=market, paid=_paid(row))
 
 
 def _paid(row: Json) -> str:

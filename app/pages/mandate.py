@@ -52,13 +52,17 @@ async def show_mandate(visit: PageRequest) -> web.Response:
     series = await visit.run("mandate_series", public_id=public_id)
     pending = await visit.run("mandate_approvals", public_id=public_id, status="pending")
     step = next_step.view(read, len(pending["items"]), visit.deps.config.base_url)
-    view = Record(_view(read, series, pending, visit.now), next=step)
+    shown = _view(read, series, pending, visit.market_names(), visit.now)
+    view = Record(shown, next=step)
     return visit.show("mandate.html", view, chain_id=read["mandate"]["chain_id"])
 
 
-def _view(read: Json, series: Json, approvals: Json, now: datetime) -> Record:
-    """`read` of mandate_get, `series` of mandate_series, `approvals` the pending ones. The page
-    looks for news all the time, so that it is made of what it shows and nothing else.
+def _view(
+    read: Json, series: Json, approvals: Json, markets: Mapping[str, str], now: datetime
+) -> Record:
+    """`read` of mandate_get, `series` of mandate_series, `approvals` the pending ones, `markets`
+    their names by id. The page looks for news all the time, so that it is made of what it shows
+    and nothing else.
     """
     m, p, limits = read["mandate"], read["progress"], read["limits"]
     vault, status, terms = m["vault_address"], p["status"], read["terms_status"]
@@ -93,7 +97,7 @@ def _view(read: Json, series: Json, approvals: Json, now: datetime) -> Record:
         else None,
         fits=None if terms is None else terms["digest_matches"] and terms["signer_matches"],
         clauses=read["clauses"],
-        record=lines(read["steps"], LINES_SHOWN),
+        record=lines(read["steps"], markets, LINES_SHOWN),
         block=read["chain_state"]["as_of_block"],
     )
 

@@ -91,7 +91,7 @@ async def show_record(visit: PageRequest) -> web.Response:
     rows = page["items"] if stored else ()
     view = Record(
         head,
-        lines=() if stored else lines(page["items"]),
+        lines=() if stored else lines(page["items"], visit.market_names()),
         rows=tuple(Record(r, text=json.dumps(r, indent=1, ensure_ascii=True)) for r in rows),
         stored=stored,
         older=page["next_cursor"],

@@ -37,7 +37,7 @@ async def show_statement(visit: PageRequest) -> web.Response:
         ),
         busiest=meters.view(_("Busiest day"), day["used"], day["allowed"], note, warns=False),
         breaches=tuple(map(_breach, raw["breaches"])),
-        lines=lines(raw["steps"]),
+        lines=lines(raw["steps"], visit.market_names()),
     )
     return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
 

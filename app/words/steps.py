@@ -128,7 +128,7 @@ def _numbers(steps: Iterable[Json], name: str) -> str:
     return ", ".join(str(n) for n in sorted({n for s in steps for n in s[name]}))
 
 
-def _line(group: list[Json]) -> Record:
+def _line(group: list[Json], markets: Mapping[str, str]) -> Record:
     """A group of steps: the telling one leads, what else happened follows as effects; `why`,
     `note`, `resource` and `market` are other people's words.
     """
@@ -142,7 +142,7 @@ def _line(group: list[Json]) -> Record:
     return Record(
         at=max(s["at"] for s in group),
         title=_title(first),
-        market=first["target"]["market"] or "",
+        market=market_name(first["target"]["market"], markets),
         amount=first["amount_usdc"],
         effects=tuple(dict.fromkeys((_title(s), s["amount_usdc"]) for s in effects)),
         why=next((s["why"] for s in group if s["why"]), ""),
@@ -154,16 +154,25 @@ def _line(group: list[Json]) -> Record:
     )
 
 
-def lines(steps: Iterable[Json], limit: int | None = None) -> tuple[Record, ...]:
+def market_name(market: str | None, markets: Mapping[str, str]) -> str:
+    """The service's name of a market that it knows; else what the agent calls it, "" for none."""
+    return markets.get(market or "", market or "")
+
+
+def lines(
+    steps: Iterable[Json], markets: Mapping[str, str], limit: int | None = None
+) -> tuple[Record, ...]:
     """The steps of a reply, newest first as they came, `limit` lines of them; marks are left to the
-    chart, and an owner who said nothing gave no instruction.
+    chart, and an owner who said nothing gave no instruction. `markets` are the names of those that
+    the service knows, by their ids.
     """
     groups: dict[str, list[Json]] = {}
     for step in steps:
         empty = step["kind"] == "instruction" and not step["note"]
         if step["code"] != "mark" and not empty:
             groups.setdefault(step["group"], []).append(step)
-    return tuple(_line(_telling(group)) for group in islice(groups.values(), limit))
+    telling = map(_telling, islice(groups.values(), limit))
+    return tuple(_line(group, markets) for group in telling)
 
 
 def _telling(group: list[Json]) -> list[Json]:

@@ -716,3 +716,11 @@ async def test_every_action_that_waits_is_reached_and_a_new_one_moves_no_button(
     # On the mandate's own page the one that waits longest stands first.
     shown = [link for link in (await browser.get(base)).links() if "/approvals/" in link]
     assert list(dict.fromkeys(shown)) == list(dict.fromkeys(reversed(listed)))
+
+
+async def test_a_market_that_the_service_knows_is_called_by_its_name(site: Site) -> None:
+    _, browser, base = await site.of(at_work(site.world))
+    for path in (base, f"{base}/record", f"{base}/rows"):
+        shown = await browser.get(path)
+        assert "Put to work · Test Market" in shown.said, path
+        assert "test-market" not in shown.said, path
