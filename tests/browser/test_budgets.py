@@ -1,10 +1,10 @@
-"""What the pages weigh, and how soon they are there on a slow phone; and the two pictures of the README."""
+"""What the pages weigh, and how soon they are there on a slow phone; and the pictures of the documents."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from typing import Any
+from typing import Any, Final
 
 from app import assets
 from tests.app.lives import at_work
@@ -79,21 +79,50 @@ async def test_pages_keep_their_budgets_on_a_slow_phone(
     assert shifts <= SHIFT
 
 
-async def test_the_pictures_of_the_readme(stage: Stage) -> None:
+SMALL: Final = {"width": 1000, "height": 720}
+SENTENCE: Final = "Budget 500 USDC for lending, 50 a trade, stop at 400, 30 days"
+PICTURES: Final = {  # at most 12, with those of the mandate and of the approval
+    "list": ("/app/mandates", "light", SMALL),
+    "review": ("/app/mandates/{draft}/review", "light", SMALL),
+    "leave": ("/app/mandates/{id}/leave", "dark", PHONE),
+    "statement": ("/app/mandates/{id}/statement?week=2026-W47", "light", SMALL),
+    "entries": ("/app/mandates/{id}/rows", "light", SMALL),
+    "settings": ("/app/notices/settings", "light", SMALL),
+    "phone": ("/app/phone?next=/app/start", "dark", PHONE),
+    "agent": ("/app/agents/{agent}", "dark", SMALL),
+    "hall": ("/app/hall", "light", SMALL),
+}
+
+
+async def test_the_pictures_of_the_documents(stage: Stage) -> None:
     """`SCREENS_KEEP=1 make screens` puts them under docs/."""
     m = await at_work(stage.world)
+    terms = {"budget_usdc": "500", "agent_id": m.agent.user_id, "markets": ["test-market"]}
+    draft = await stage.world.ok("owner_mandate_create", m.owner, **terms)
     (held,) = (await stage.world.ok("mandate_approvals", m.owner, public_id=m.id))["items"]
-    small = {"width": 1000, "height": 720}
-    async with stage.window(stage.wallet(m), viewport=small) as window:
+    parts = {"id": m.id, "agent": m.agent.user_id, "draft": draft["mandate"]["public_id"]}
+    async with stage.window(stage.wallet(m), viewport=SMALL) as window:
         await window.sign_in()
         await window.goto(f"/app/mandates/{m.id}")
-        await window.shot("readme mandate", whole=False)
+        await window.shot("kept mandate", whole=False)
         await window.page.emulate_media(color_scheme="dark")
         await window.page.set_viewport_size(PHONE)
         await window.goto(f"/app/mandates/{m.id}/approvals/{held['approval_id']}")
-        await window.shot("readme approval", whole=False)
-    for name in ("mandate", "approval"):
-        made = SHOTS / f"readme-{name}.png"
+        await window.shot("kept approval", whole=False)
+        for name, (path, theme, size) in PICTURES.items():
+            await window.page.emulate_media(color_scheme=theme)
+            await window.page.set_viewport_size(size)
+            assert await window.goto(path.format(**parts)) == 200, name
+            await window.shot(f"kept {name}", whole=False)
+        await window.page.emulate_media(color_scheme="light")
+        await window.page.set_viewport_size(SMALL)
+        await window.goto("/app/start")
+        await window.page.locator("textarea").fill(SENTENCE)
+        await window.press("Show me the terms")
+        await window.heading("New mandate")
+        await window.shot("kept start", whole=False)
+    for name in ("mandate", "approval", "start", *PICTURES):
+        made = SHOTS / f"kept-{name}.png"
         assert made.stat().st_size < 150 * KB
         if os.environ.get("SCREENS_KEEP"):
             kept = ROOT / "docs" / "pictures" / f"{name}.png"

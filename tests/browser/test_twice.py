@@ -156,7 +156,7 @@ async def test_an_approval_that_a_vault_keeps_is_signed_once(keeping: Stage) -> 
             await tabs[1].press("Sign for 30.00 USDC, once")
         # To the answer of a form, which is not kept: the browser shows a page of its own.
         async with window.page.expect_event("framenavigated"):
-            await window.page.evaluate("history.back()")
+            await window.page.evaluate("setTimeout(() => history.back())")
         await window.goto(path)
         await window.says("Approved")
         assert not await window.button("Sign for 30.00 USDC, once").count()
@@ -232,7 +232,9 @@ async def test_an_order_is_placed_once_by_two_presses_two_tabs_a_reload_and_the_
         await other.state("Filled")
         await other.page.reload()
         await other.state("Filled")
-        await other.page.evaluate("history.back()")  # to the answer of a form, which is not kept
+        await other.page.evaluate(
+            "setTimeout(() => history.back())"
+        )  # to the answer of a form, which is not kept
         await window.goto(f"/app/orders/{order_id}")
         await window.state("Filled")
         assert not await window.button(SIGN).count()
