@@ -130,7 +130,13 @@ _NOTHING: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class SigningRefused(Exception):
-    """The signer refuses; the sentence says why."""
+    """The signer refuses; the sentence says why, and `retry_s` after how many seconds the same may
+    be signed, where that is known.
+    """
+
+    def __init__(self, reason: str, *, retry_s: int | None = None):
+        super().__init__(reason)
+        self.retry_s = retry_s
 
 
 def refusal(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ class AgentKeys:
             check_call(call, address, await self._terms(request), await self._chain(call, address))
         except Refused as refused:
             why = refused.refusal.reason
-            raise SigningRefused(f"the chain cannot be read: {why}") from None
+            raise SigningRefused(f"the chain cannot be read: {why}", retry_s=1) from None
         signed = transactions.sign(key, call.transaction)
         log.info(
             "signed %s with the key %s: vault %s, target '%s', amount %s, nonce %d",
@@ -90,10 +91,11 @@ class AgentKeys:
     def _count(self, agent_id: str) -> None:
         """Hold an agent to its signatures a minute and a day; they are counted before the work."""
         now, times = self.clock.now(), self.signed_at.setdefault(agent_id, deque(maxlen=PER_DAY))
-        if len(times) == PER_DAY and now - times[0] < DAY:
-            raise SigningRefused(f"an agent has {PER_DAY} signatures a day")
-        if len(times) >= PER_MINUTE and now - times[-PER_MINUTE] < MINUTE:
-            raise SigningRefused(f"an agent has {PER_MINUTE} signatures a minute")
+        for most, span, words in ((PER_DAY, DAY, "a day"), (PER_MINUTE, MINUTE, "a minute")):
+            left = span - (now - times[-most]) if len(times) >= most else timedelta()
+            if left > timedelta():
+                why = f"an agent has {most} signatures {words}"
+                raise SigningRefused(why, retry_s=math.ceil(left.total_seconds()))
         times.append(now)
 
     async def _terms(self, request: Mapping[str, object]) -> ReadTerms:

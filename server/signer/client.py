@@ -102,7 +102,9 @@ class SignerClient:
         except (OSError, ValueError, TimeoutError):
             raise Refused(refusal("not_configured", what="the signer, or it is away,")) from None
         if "ok" not in raw:
-            raise SigningRefused(str(raw.get("refused", "it gave no answer")))
+            retry_s = raw.get("retry_s")
+            why = str(raw.get("refused", "it gave no answer"))
+            raise SigningRefused(why, retry_s=retry_s if isinstance(retry_s, int) else None)
         answer: JsonObject = raw["ok"]
         return answer
 

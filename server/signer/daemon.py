@@ -177,7 +177,7 @@ async def _answered(signer: Signer, line: bytes) -> dict[str, object]:
             return {"ok": await signer.answer(request)}
     except SigningRefused as refused:
         log.warning("refused: %s", refused)
-        return {"refused": str(refused)}
+        return {"refused": str(refused), "retry_s": refused.retry_s}
     except (ValueError, RecursionError, TimeoutError) as error:
         return {"refused": f"the request cannot be answered ({type(error).__name__})"}
     except Exception:

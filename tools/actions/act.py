@@ -5,13 +5,14 @@ machine.
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from domain.agents.key_rules import GAS_MOST, AgentCall
 from domain.chain_facts import SignedTransaction
 from domain.mandates.mandate import Mandate
-from domain.next_steps import AGENT, NextStep
-from domain.refusals import Refused, SigningRefused, invalid, refusal
+from domain.next_steps import AGENT, WAIT, NextStep
+from domain.refusals import Refusal, Refused, SigningRefused, invalid, refusal
 from tools.actions.act_models import ActIn, ActOut, ActPreparedOut, ActSendIn, TransactionTold
 from tools.actions.act_steps import act_steps
 from tools.actions.acting import Acting, Unsigned
@@ -32,6 +33,20 @@ async def _act(deps: Deps, caller: Caller, request: ActIn, sign: Sign) -> Handle
         return await acting.answer()
     except Refused as refused:
         raise Refused(act_steps(refused.refusal)) from refused
+
+
+def _signer_refuses(deps: Deps, refused: SigningRefused) -> Refusal:
+    """The signer's own reason; what passes with time says when."""
+    if refused.retry_s is None:
+        return refusal("signer_refused", why=str(refused))
+    return refusal(
+        "signer_refused",
+        why=str(refused),
+        retry_at=deps.clock.now() + timedelta(seconds=refused.retry_s),
+        retry_safe=True,
+        who_fixes="agent",
+        next=(WAIT,),
+    )
 
 
 async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOut]:
@@ -60,7 +75,7 @@ async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOu
         try:
             raw = await signer.agent_signed(key.name, mandate.signed, targets, call)
         except SigningRefused as refused:
-            raise Refused(refusal("signer_refused", why=str(refused))) from None
+            raise Refused(_signer_refuses(deps, refused)) from None
         signed = deps.chains.get(mandate.chain_id).signed_transaction(raw)
         if signed is None or (signed.sender, signed.transaction) != (
             mandate.agent_address,

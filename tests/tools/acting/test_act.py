@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from domain.chain_facts import SignedTransaction
 from domain.money import Usdc
 from domain.refusals import REFUSALS, Refusal
 from domain.rules.target_rules import ARGUMENT
+from domain.times import timestamp
+from server.signer import agent_keys
 from server.signer.agent_keys import AgentKeys
 from tests.hosted import coins, hosted, signing
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
@@ -307,6 +310,22 @@ def test_a_step_back_to_the_call_names_the_act(code: str) -> None:
     kind = REFUSALS[code]
     told = act_steps(Refusal(kind, "a reason", next=(ARGUMENT,))).as_json("agent")
     assert "execute" not in str(told["next"])
+
+
+async def test_an_agent_that_asked_its_signer_too_often_is_told_when_to_come_again(
+    world: World, keys: AgentKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_keys, "PER_MINUTE", 1)
+    m = await hosted(world)
+    assert (await enter(m, "in-1", "5")).body["outcome"] == "landed"
+    world.clock.forward(seconds=20)
+    told = await enter(m, "in-2", "6")
+    assert (told.status, told.body["error"]) == (409, "signer_refused")
+    assert (told.body["retry_safe"], told.body["who_fixes"]) == (True, "agent")
+    assert told.body["next"][0]["text"].startswith("Wait until retry_at")
+    assert told.body["retry_at"] == timestamp(world.clock.now() + timedelta(seconds=40))
+    world.clock.forward(seconds=40)
+    assert (await enter(m, "in-2", "6")).body["outcome"] == "landed"
 
 
 async def test_a_market_without_a_recipe_names_the_plain_call(
