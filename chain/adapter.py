@@ -14,7 +14,7 @@ from chain.contracts import abi_codec, signatures
 from chain.networks import ChainConfig
 from chain.paymaster import Paymaster, inner_calls
 from chain.quorum import majority, note_dissent, query_until, quorum_read
-from chain.reads import positions, purse_states, receipts, sending, vault_states
+from chain.reads import positions, purse_states, receipts, sending, token_domain, vault_states
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.sent_transactions import transaction_of_nonce, transactions_to
 from chain.reads.vault_state_cache import VaultStateCache
@@ -35,6 +35,7 @@ from domain.chain_facts import (
     VaultState,
 )
 from domain.mandates.market_exits import MarketPosition
+from domain.mandates.purses import TokenDomain
 from domain.money import LIMIT_MICROS, Usdc
 from domain.refusals import Refused, refusal
 
@@ -48,6 +49,7 @@ class EvmChain(BlockReader):
         super().__init__(facts, nodes)
         self._views: tuple[EvmChain, ...] = ()
         self._approvals_on_chain: dict[str, bool] = {}
+        self._token: TokenDomain | None = None
         self._state_cache = VaultStateCache(lambda vaults: self.vault_states(vaults, agreed=True))
         self._paymaster = (
             Paymaster(facts.paymaster_url, facts.chain_id) if facts.paymaster_url else None
@@ -321,6 +323,15 @@ class EvmChain(BlockReader):
             "a position",
             lambda view: positions.pool_position(view, share_token, holder, block),
         )
+
+    async def token_domain(self) -> TokenDomain:
+        """The name and version under which USDC takes signatures; they never change."""
+        if self._token is None:
+            block = await self._agreed_block()
+            self._token = await quorum_read(
+                self, "the token", lambda view: token_domain.token_domain(view, block)
+            )
+        return self._token
 
     async def returned(self, call: Call) -> Usdc | None:
         """The amount that a market's exit answers; None where it answers none that can be."""

@@ -56,12 +56,14 @@ class OfflineChain:
     digest = staticmethod(eip712.digest)
     vault_address = staticmethod(vault_address)
     on_chain_form = staticmethod(signatures.on_chain_form)
+    key_of_signature = staticmethod(signatures.key_of_signature)
     function_call = staticmethod(abi_codec.function_call)
     signed_transaction = staticmethod(transactions.read_signed)
     explain_call = staticmethod(abi_codec.decode_calldata)
     purse_address = staticmethod(purse.purse_address)
     bill_nonce = staticmethod(purse.bill_nonce)
     bill_action = staticmethod(purse.bill_action)
+    bill_words = staticmethod(purse.bill_words)
     bill_signature = staticmethod(purse.bill_signature)
 
     def create_call(

@@ -28,7 +28,7 @@ from domain.mandates.actions import Actions
 from domain.mandates.approvals import ApprovalChain
 from domain.mandates.mandate import SignedTerms
 from domain.mandates.market_exits import MarketPosition
-from domain.mandates.purses import PurseChain, PurseTerms
+from domain.mandates.purses import PurseChain, PurseTerms, TokenDomain
 from domain.mandates.targets import Target
 from domain.money import Usdc
 from domain.trading.venue_port import OrderSigner as OrderSigner
@@ -215,6 +215,9 @@ class Chain(Actions, ApprovalChain, PurseChain, Protocol):
         self, market: str, share_token: str | None, holder: str
     ) -> MarketPosition:
         """Read a holder's position in an ERC-4626 market; with `share_token` in an Aave pool."""
+
+    async def token_domain(self) -> TokenDomain:
+        """The name and version under which USDC takes signatures (EIP-712)."""
 
     async def returned(self, call: Call) -> Usdc | None:
         """The amount that a market's exit answers, tried at the newest block; None where it answers

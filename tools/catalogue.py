@@ -11,6 +11,7 @@ from tools.actions import (
     event_reports,
     execute_call,
     outcome_lookup,
+    pay,
     refusal_reports,
 )
 from tools.agents import (
@@ -75,6 +76,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *funding.OPERATIONS,
     *execute_call.OPERATIONS,
     *act.OPERATIONS,
+    *pay.OPERATIONS,
     *approval_detail.OPERATIONS,
     *owner_calls.OPERATIONS,
     *exit_plan.OPERATIONS,

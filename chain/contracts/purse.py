@@ -142,6 +142,11 @@ def _words(bill: BillTerms) -> list[object]:
     return [bill.pay_to, bill.amount.micros, bill.valid_after, bill.valid_before, nonce]
 
 
+def bill_words(bill: BillTerms) -> str:
+    """The five words of a bill, 0x hex, with which a purse's signature begins."""
+    return "0x" + encode(_BILL, _words(bill)).hex()
+
+
 def struct_hash(purse: str, bill: BillTerms) -> bytes:
     """EIP-712 hash of the transfer that the bill is."""
     return keccak(encode(["bytes32", "address", *_BILL], [_TRANSFER, purse, *_words(bill)]))
@@ -202,7 +207,7 @@ def bill_signature(
     abi.encode(bytes32[] proof, uint64 until, bytes ownersSignature).
     """
     agents = bytes.fromhex(signatures.on_chain_form(signature).removeprefix("0x"))
-    raw = encode(_BILL, _words(bill)) + agents
+    raw = bytes.fromhex(bill_words(bill)[2:]) + agents
     if payees or approval is not None:
         proof = payee_proof(payees, bill.pay_to) if payees else []
         owners = bytes.fromhex((approval or "0x").removeprefix("0x"))

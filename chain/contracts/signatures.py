@@ -49,6 +49,11 @@ def recover(digest: bytes, signature: bytes) -> str | None:
     return str(key.to_checksum_address())
 
 
+def key_of_signature(digest: str, signature: str) -> str | None:
+    """EIP-55 address of the key that signed a digest, both 0x hex; None where none did."""
+    return recover(*(bytes.fromhex(text.removeprefix("0x")) for text in (digest, signature)))
+
+
 def on_chain_form(signature: str) -> str:
     """Normalise an EOA's signature to r, s, v with v 27/28, the only form that OpenZeppelin's ECDSA
     accepts; a contract wallet's signature stays unchanged.

@@ -12,7 +12,7 @@ from domain.mandates.actions import Action
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import Timestamp
-from domain.wire_fields import JsonObject, copy_fields, described
+from domain.wire_fields import LEFT_OUT, JsonObject, copy_fields, described
 
 Status = Literal["pending", "approved", "declined", "expired", "used"]
 OPEN: Final = frozenset({"pending", "approved"})
@@ -20,11 +20,18 @@ OPEN: Final = frozenset({"pending", "approved"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTarget:
-    """The contract and function to be called."""
+    """The contract and function to be called, or who is to be paid."""
 
     market: str | None
     address: str | None
     selector: str | None
+    resource: str | None = field(
+        default=None,
+        metadata=LEFT_OUT | described("of a payment: what is bought, in the seller's own words"),
+    )
+
+
+_TARGET: Final = ("market", "address", "selector", "resource")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +91,7 @@ class Approval:
             ApprovalItem,
             self,
             status=self.status_at(now),
-            target=ApprovalTarget(**{n: at.get(n) for n in ("market", "address", "selector")}),
+            target=ApprovalTarget(**{n: at.get(n) for n in _TARGET}),
         )
 
 

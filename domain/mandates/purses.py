@@ -13,7 +13,7 @@ from domain.wire_fields import LEFT_OUT, described
 PurseFunction = Literal["fund", "drain"]
 MAX_PAYEES: Final = 50
 LONGEST_S: Final = 3_600
-"""What a bill may live in all, by the purse's own rule."""
+"""The life of a bill in all, by the purse's own rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +157,9 @@ class PurseChain(Protocol):
         ApproveAction over this very bill names.
         """
 
+    def bill_words(self, bill: BillTerms) -> str:
+        """The five words of a bill, 0x hex, with which the purse's signature begins."""
+
     def bill_signature(
         self,
         bill: BillTerms,
@@ -169,6 +172,9 @@ class PurseChain(Protocol):
         """The bytes that the purse takes: the bill, the agent's 65, and where payees are named or
         the owner approved, the proof of the payee and the approval.
         """
+
+    def key_of_signature(self, digest: str, signature: str) -> str | None:
+        """The address of the key that signed a digest, EIP-55; None where none did."""
 
     def token_separator(self, token: TokenDomain) -> str:
         """The EIP-712 domain separator of USDC under this name and version, 0x hex."""

@@ -43,6 +43,19 @@ _TARGETS = NextStep(
 )
 _MARKETS = NextStep("Read the markets", "markets_list", "GET /wallet/markets")
 
+_FUND = NextStep(
+    "Put detail.fund.amount_usdc or more into the purse, with action detail.fund, and ask again",
+    "mandate_act",
+    "POST /wallet/mandates/{public_id}/act",
+    AGENT,
+)
+_FUND_CALL = NextStep(
+    "Or ask for that calldata by purse=fund and amount_usdc, and sign and send it yourself",
+    "mandate_execute_call",
+    "GET /wallet/mandates/{public_id}/execute-call",
+    AGENT,
+)
+
 KINDS: Final = (
     kind("target_not_allowed", 409, "owner", _TARGETS, _MARKETS).says(
         "{target} with selector {selector} {why}."
@@ -53,6 +66,14 @@ KINDS: Final = (
     kind("over_daily_cap", 409, "agent", SMALLER, WAIT).says(
         "The action needs {attempted:usdc}; {used:usdc} of today's {allowed:usdc} are used or "
         "reserved{bound_by}."
+    ),
+    kind("over_per_payment", 409, "agent", READ_MANDATE).says(
+        "The payment is {attempted:usdc}; the most of one payment is {allowed:usdc}, by {bound_by}."
+    ),
+    kind("payee_not_allowed", 409, "owner", _TARGETS).says("{payee} {why}."),
+    kind("purse_low", 409, "agent", _FUND, _FUND_CALL, retry_safe=True).says(
+        "The purse has {balance:usdc}, and open bills wait for {reserved:usdc} of it; the payment "
+        "is {attempted:usdc}."
     ),
     kind("over_budget", 409, "agent", _READ_LIMITS).says(
         "The action needs {attempted:usdc}; the budget leaves {allowed:usdc}."

@@ -9,7 +9,7 @@ from typing import Final
 
 from domain.mandates.mandate import ClauseKey
 from domain.money import ZERO, Usdc
-from domain.refusals import Refusal
+from domain.refusals import Refusal, Refused
 from domain.rules.caps import available_cash, daily_cap, day_used, per_tx_cap
 from domain.rules.retry_times import earliest_possible
 from domain.rules.rule import ActionRequest, Before, MandateRule
@@ -55,6 +55,15 @@ def _result(
         refused = check.refuse(rule.refusal, snapshot, detail)
     ok = None if check.ok and before.needs_vault and snapshot.unread else check.ok
     return CheckResult(rule.clause, rule.refusal, ok, check.detail, refused)
+
+
+def refuse_barred(snapshot: MandateSnapshot) -> None:
+    """Refuse what no action of the mandate is let do now. Errors: the first bar that holds."""
+    for rule, before in BARS:
+        check = before.check(snapshot, _LEAST)
+        if not check.ok:
+            detail = {**check.detail, "clause": int(rule.clause)}
+            raise Refused(check.refuse(rule.refusal, snapshot, detail))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import urlsplit
 
 from domain.ledger.events.payloads import CallTarget, PaidFee
 from domain.mandates.mandate import Mandate
+from domain.mandates.payment_requests import hosts_of
 from domain.mandates.targets import NOT_LISTED, TargetMismatch
 from domain.next_steps import AGENT, NextStep
 from domain.rules.rule import ActionRequest, JudgedRow, Numbers, OrderCheck, RuleCheck
@@ -105,17 +105,15 @@ def paid_unlisted(judged: JudgedRow) -> Numbers | None:
     if not isinstance(fee, PaidFee) or not fee.paid_read or fee.resource is None:
         return None
     resource = fee.resource
-    try:
-        at = urlsplit(resource) if "//" in resource else None
-        # A host that the terms name with a port is held to it, one without takes any.
-        port = None if at is None else at.port or {"http": 80}.get(at.scheme, 443)
-        hosts = set() if at is None else {at.hostname, f"{at.hostname}:{port}"}
-    except ValueError:
-        hosts = set()
-    entries = [t for t in judged.snapshot.mandate.allowed_targets if t.kind == "x402"]
-    if any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries):
+    if pays_at(judged.snapshot.mandate, hosts_of(resource)):
         return None
     return Numbers(attempted={"resource": resource[:NAME_CHARS]})
+
+
+def pays_at(mandate: Mandate, hosts: frozenset[str]) -> bool:
+    """True where the terms let paid reads be bought at a host, alone or with its port."""
+    entries = [t for t in mandate.allowed_targets if t.kind == "x402"]
+    return any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries)
 
 
 # -- the agent, and the transaction

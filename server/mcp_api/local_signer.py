@@ -260,11 +260,19 @@ def _check_action(action: ActionIn, vault: str, target: str, data: str, amount: 
         named = (action.target or "").lower(), (action.data or "").lower()
         same = (target.lower(), data.lower()) == named and amount == (action.approve_amount or ZERO)
     else:
-        same = amount == (action.amount_usdc if action.kind == "enter" else ZERO)
+        pulls = action.amount_usdc if action.kind in ("enter", "fund") else ZERO
+        same = amount == pulls and _is_purse_call(action, data)
     if not same:
         raise NotSigned("the transaction is another call than the one that was asked for")
-    if action.kind != "call":
+    if action.kind in ("enter", "exit"):
         _check_market_call(action, vault, data)
+
+
+def _is_purse_call(action: ActionIn, data: str) -> bool:
+    """True for the calldata of the purse's function that an act names, and for another act."""
+    if action.kind == "fund":
+        return data == abi_codec.function_call("fund(uint256)", [action.amount_usdc])
+    return action.kind != "drain" or data == abi_codec.function_call("drain()", [])
 
 
 def _check_market_call(action: ActionIn, vault: str, data: str) -> None:

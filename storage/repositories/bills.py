@@ -73,6 +73,15 @@ class BillRepository(Repository):
         times = {"since": micros(since), "until": micros(until)}
         return Usdc(number(self._sql, text, mandate=public_id, **times))
 
+    def amounts_since(self, agent_id: str, since: datetime, now: datetime) -> list[Usdc]:
+        """Amounts that an agent has paid since a time, over all its mandates, or may still pay."""
+        text = (
+            "SELECT amount_micros AS n FROM bills WHERE agent_id = :agent AND made_at >= :since "
+            f"AND (paid_at IS NOT NULL OR ({_OPEN}))"
+        )
+        times = {"since": micros(since), "now": int(now.timestamp())}
+        return [Usdc(row["n"]) for row in self._sql.rows(text, agent=agent_id, **times)]
+
     def page(self, public_id: str, *, after: str | None, limit: int) -> Sequence[Bill]:
         """A mandate's bills, newest first."""
         by = "made_at, bill_id"

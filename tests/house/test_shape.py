@@ -16,7 +16,6 @@ MODULE_LINES, FUNCTION_LINES = 600, 60
 
 # What no line of shipped code names, and why it is there.
 FOR_OTHERS: Mapping[str, str] = {
-    "domain.mandates.purse_entries.purse_function": "the payments, whose rules come next",
     "storage.integrity.ledger_check.verify_export": "proves an export offline: for whoever was handed one",
 }
 
@@ -49,10 +48,7 @@ _Server.handle_error_response
 _Server.generate_token
 """
 # Methods that no line of shipped code calls by name, and who does.
-BILLS = "the payments, whose rules come next"
 CALLED_BY_OTHERS: Mapping[str, str] = {
-    "storage.repositories.bills.BillRepository.open_of_request": BILLS,
-    "storage.repositories.bills.BillRepository.paid_between": BILLS,
     "app.translated._Compiled.visit_Call": "Jinja2's visitor of what it parsed",
     "app.translated._Compiled.visit_Output": "Jinja2's visitor of what it parsed",
     "domain.refusals._Known.get_value": "string.Formatter",

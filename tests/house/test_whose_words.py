@@ -25,7 +25,6 @@ from tools.model.json_schema import (
 # by component. What is not here says whose words it holds: a new field is one or the other.
 SERVICES = """
 ActOut: approval_url
-ExecuteOut: approval_url
 ActPreparedOut: sender
 AgentControl: agent
 AgentStatusOut: reasons books
@@ -38,9 +37,11 @@ ApprovalItem: data
 ApprovalTarget: market selector
 AskTold: client_host redirect_host resource
 AssumedOut: value
+Authorization: from nonce to validAfter validBefore value
 BalanceActivity: asset state ref_kind
 Balances: asset
 BidEventOut: event asset
+BillTold: nonce pay_to payment_identifier salt
 Binding: key
 BlockTold: hash
 BookOut: book
@@ -79,6 +80,8 @@ DraftAttributes: markets unclear_terms
 EnableOut: max_valid_until
 EnforcedContract: selector probe market
 EnforcedVenue: market
+ExactPayload: signature
+ExecuteOut: approval_url
 ExecuteOut: from to data value
 ExecutedCall: target selector market agent
 ExitOut: market
@@ -128,6 +131,7 @@ OrderStep: tool route
 OwnStatusOut: wallet abstraction_mode
 OwnTermsOut: sha256 text_en
 PaperBookResult: book
+PayOut: approval_url header
 Payload: from agent by reason digest signer_type payee nonce purse
 PaymasterService: url
 PayoutRule: kind
@@ -139,6 +143,7 @@ ProbedPosition: key
 Product: product tick_example funding_hourly
 PurseRead: purse hub payees
 PurseTerms: payees hub
+PurseTold: hub
 ReconcileOut: why
 RefusalShown: error venue_kind
 RefusedOut: vault_error
@@ -158,12 +163,14 @@ SessionOut: token
 SettledOut: transactions
 Sponsored: id
 StagedLog: mandate args
+StatementRow: code
+StatementRows: since until
 StatusCheck: detail
 Step: id group code status
 StepOut: route
-StepParams: reason payee nonce purse
 StatementRow: code
 StatementRows: since until
+StepParams: reason payee nonce purse
 StopLine: pct
 StopOut: message
 SwitchOut: value
@@ -171,6 +178,8 @@ TermsOut: digest
 ToSignOut: action action_msgpack signer_must_be
 ToldPayload: from agent by reason digest signer_type payee nonce purse
 TransactionTold: to data value max_fee tip
+TransferDomain: name verifyingContract version
+TransferMessage: from nonce to validAfter validBefore value
 TransferReport: asset direction reported_by status
 TypedData: message
 TypedDataOut: domain types primaryType message

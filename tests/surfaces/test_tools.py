@@ -82,7 +82,7 @@ def test_every_set_names_tools_that_there_are() -> None:
 
 
 def test_there_are_few_tools_and_every_agents_operation_is_one() -> None:
-    assert 15 <= len(tools()) <= 31
+    assert 15 <= len(tools()) <= 32
     assert list(PackagedListing().tools()) == list(tools())
     assert {
         op.name

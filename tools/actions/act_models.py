@@ -17,14 +17,15 @@ from tools.model.operation import RequestModel, ResponseModel
 
 
 class ActionIn(RequestModel):
-    """The action: enter or exit a market by its name, a call, or to give the mandate back."""
+    """The action: a market by its name, the purse, a call, or to give the mandate back."""
 
-    kind: Literal["enter", "exit", "call", "forfeit"]
+    kind: Literal["enter", "exit", "call", "fund", "drain", "forfeit"]
     market: str | None = Field(
         default=None, max_length=64, description="enter, exit: a market's id (markets_list)"
     )
     amount_usdc: Usdc | None = Field(
-        default=None, description="enter, exit: USDC that goes in or comes out, a decimal string"
+        default=None,
+        description="enter, exit, fund: USDC in or out, a decimal string",
     )
     share_bps: Literal[10_000] | None = Field(
         default=None, description="exit, in place of amount_usdc: 10000 takes all of it"
@@ -41,13 +42,11 @@ class ActIn(OneMandate):
 
     action: ActionIn = Field(
         description='{kind: "enter", market, amount_usdc}, {kind: "exit", market, amount_usdc or '
-        'share_bps}, {kind: "call", target, data, approve_amount}, or {kind: "forfeit"}: the '
-        "vault's stop(), final",
+        'share_bps}, {kind: "call", target, data, approve_amount}, {kind: "fund", amount_usdc}, '
+        '{kind: "drain"}: the purse, or {kind: "forfeit"}: the vault\'s stop(), final',
         examples=[{"kind": "enter", "market": "base-usdc-lending", "amount_usdc": "25"}],
     )
-    why: Lines | None = Field(
-        default=None, max_length=2_000, description="reason, kept with the report"
-    )
+    why: Lines | None = Field(default=None, max_length=2_000, description="kept with the report")
     idempotency_key: str = Field(
         pattern=r"^[A-Za-z0-9._:-]{1,128}$",
         description="names this act: a repeat with the SAME key, held or lost, is never sent twice",

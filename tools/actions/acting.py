@@ -197,6 +197,10 @@ class Acting:
                 raise invalid(f"action.{missing}", "a call has a target and data")
             pulled = ZERO if action.approve_amount is None else action.approve_amount
             return _call_in(mandate, action.target, action.data, pulled, why)
+        if action.kind in ("fund", "drain"):
+            _only(action, "amount_usdc")
+            purse = ExecuteCallIn(public_id=mandate.public_id, purse=action.kind, why=why)
+            return purse.model_copy(update={"amount_usdc": action.amount_usdc})
         amount, is_exit = action.amount_usdc, action.kind == "exit"
         _only(action, "market", "amount_usdc", *(("share_bps",) if is_exit else ()))
         if action.market is None or (amount is None) == (action.share_bps is None):
@@ -256,7 +260,7 @@ class Acting:
         )
         mandate = visible_mandate(uow, self.caller, request.public_id)
         made = facts.execute.call
-        action = made.target, made.data, request.approve_amount
+        action = made.target, made.data, request.pulls
         refuse_taken_approval(uow, ctx, mandate, *action)
         reply = execute_call(uow, ctx)
         if isinstance(reply, HandlerResult):

@@ -34,7 +34,7 @@ from tools.context.access import agent_mandate
 from tools.context.ledger_rows import append
 from tools.context.snapshot_loader import load_snapshot
 from tools.model.fields import OneMandate, TxHash
-from tools.model.operation import Caller, HandlerResult, Operation, RequestContext
+from tools.model.operation import AnyContext, Caller, HandlerResult, Operation, RequestContext
 
 PAYLOAD_KEYS: Final = frozenset(
     {
@@ -229,8 +229,8 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
         parsed=EventPayload(body=statement),
     )
     reads_paid = isinstance(statement, PaidFee) and statement.paid_read
-    if ctx.switches.paid_read_enforcement and new.amount_usdc is not None and reads_paid:
-        _afford(uow, ctx, new.amount_usdc)
+    if new.amount_usdc is not None and reads_paid:
+        require_credits(uow, ctx, new.amount_usdc)
     same = tuple(uow.ledger.by_tx(mandate.public_id, request.tx_hash)) if request.tx_hash else ()
     snapshot = load_snapshot(uow, ctx, mandate, events=0)
     # A verdict is stored for good: it rests on rows that are deep enough, as the mandate does.
@@ -258,14 +258,21 @@ def _confirmed(kind: LedgerKind, statement: AgentPayload, same: Sequence[Event])
     return any(row.reported_by is Reporter.CHAIN for row in same)
 
 
-def _afford(uow: UnitOfWork, ctx: RequestContext[EventIn, None], amount: Usdc) -> None:
-    """Hold a paid read against the agent's day, all of its mandates together (spec 4.5)."""
+def require_credits(uow: UnitOfWork, ctx: AnyContext, amount: Usdc, *, of_bills: int = 0) -> None:
+    """Hold a paid read against the agent's day, all of its mandates together (spec 4.5), where the
+    switch is on; `of_bills` are the credits of what it pays out of purses today, reported or not.
+
+    Errors: `mandate_budget_exceeded`.
+    """
+    if not ctx.switches.paid_read_enforcement:
+        return
     agent = uow.identities.agent(ctx.caller.user_id or "", lock=True)
     policy = uow.policies.get(agent.agent_id) if agent else None
     if agent is None or policy is None or policy.credit_budget_daily is None:
         return
     states = [uow.ledger.state(of) for of in uow.mandates.ids_of_agent(agent.agent_id)]
-    afford(amount, budget=policy.credit_budget_daily, spent=used(states, ctx.now), now=ctx.now)
+    spent = max(used(states, ctx.now), of_bills)
+    afford(amount, budget=policy.credit_budget_daily, spent=spent, now=ctx.now)
 
 
 def event_read_set(request: EventIn, now: datetime) -> ReadSet:

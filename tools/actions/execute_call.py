@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from domain.chain_facts import Simulation
-from domain.mandates.actions import Action
+from domain.mandates.actions import Action, selector_of
 from domain.mandates.approvals import OPEN, Approval, ApprovalItem, Reservation
 from domain.mandates.mandate import Mandate
+from domain.mandates.purse_entries import purse_function, purse_of
+from domain.mandates.purses import PurseFunction
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.action_checks import (
@@ -27,7 +29,14 @@ from domain.rules.revert_refusals import ASKS_THE_OWNER, pulled, reverts
 from domain.rules.snapshot import MandateSnapshot
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
-from tools.actions.held_call import NEXT, AskedBy, NextTold, approval_url, asked_by
+from tools.actions.held_call import (
+    NEXT,
+    AskedBy,
+    NextTold,
+    approval_url,
+    asked_by,
+    keep_pending,
+)
 from tools.actions.vault_action import (
     CheckTold,
     DecodedCall,
@@ -46,10 +55,10 @@ from tools.context.market_calls import (
     ContractCall,
     ExitOut,
     first_that_passes,
+    purse_call,
     requested_calls,
     with_answer,
 )
-from tools.context.notice_outbox import enqueue_approval_notice
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
@@ -79,21 +88,25 @@ class ExecuteCallIn(CallIn):
 
     approve_amount: Usdc = Field(
         default=ZERO,
-        description="USDC the target may pull in this call, as a decimal string. Needed for every "
-        "call that takes USDC out of the vault: for deposit(assets, receiver) it is assets; leave "
-        "it out for withdraw and redeem",
+        description="USDC the target may pull, needed wherever USDC leaves the vault: for "
+        "deposit(assets, receiver) it is assets",
     )
-    approval_id: str | None = Field(
-        default=None, max_length=64, description="an approved item, when the owner had to be asked"
-    )
+    approval_id: str | None = Field(default=None, max_length=64, description="an approved item")
     why: Lines | None = Field(
         default=None,
         max_length=2_000,
-        description="reason the owner reads when the action needs approval",
+        description="reason, for the owner",
     )
-    dry_run: bool = Field(
-        default=False, description="true: the checks alone; nothing is reserved or asked"
+    purse: PurseFunction | None = Field(
+        default=None, description="in place of target and data; fund takes amount_usdc"
     )
+    dry_run: bool = Field(default=False, description="the checks alone")
+
+    @property
+    def pulls(self) -> Usdc:
+        """USDC that the target may pull: of a purse that is funded, what goes in."""
+        by_name = self.amount_usdc if self.purse == "fund" else None
+        return self.approve_amount if by_name is None else by_name
 
 
 class ExecuteOut(ResponseModel):
@@ -153,13 +166,18 @@ ExecuteContext: TypeAlias = RequestContext[ExecuteCallIn, ExecuteFacts]
 
 async def gather_execute(deps: Deps, caller: Caller, request: ExecuteCallIn) -> ExecuteFacts:
     """Read the vault and simulate the call before the transaction."""
-    amount = request.approve_amount
+    amount = request.pulls
     if amount < ZERO:
         raise Refused(refusal("invalid_number", value=str(amount), why="it is negative"))
     mandate = await load_mandate(deps, caller, request.public_id)
-    calls = await requested_calls(deps, mandate, request)
-    if calls[0].exit is not None and amount != ZERO:
-        raise invalid("approve_amount", "an exit pulls nothing")
+    calls: tuple[ContractCall, ...]
+    if request.purse is None:
+        calls = await requested_calls(deps, mandate, request)
+    else:
+        calls = (purse_call(deps, mandate, request, request.purse),)
+    by_name = calls[0].exit is not None or request.purse is not None
+    if by_name and request.approve_amount != ZERO:
+        raise invalid("approve_amount", "what is named says by itself what it pulls")
     chain = chain_or_none(deps, mandate)
     vault, item = await vault_if_readable(chain, mandate), None
     keeps = await approval_keeping_if_readable(deps, mandate)
@@ -197,7 +215,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
     chain = require_chain(ctx, mandate)
     target, data = requested.target, requested.data
     snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
-    vault, amount = mandate.vault_address, request.approve_amount
+    vault, amount = mandate.vault_address, request.pulls
     action = None if vault is None else chain.action(vault, target, data, amount)
     key = None if action is None else action.action_hash
     judgement = judged(snapshot, target, data, amount, key)
@@ -218,6 +236,7 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
     for check in judgement.checks:
         if check.refusal is not None:
             raise Refused(check.refusal)
+    _refuse_drain(uow, ctx, mandate, requested)
     _refuse_revert(ctx, judgement.checks, asking=asking)
     if vault is None or action is None:
         raise wrong_status(mandate, "acting through its vault")
@@ -247,6 +266,20 @@ def execute_call(uow: UnitOfWork, ctx: ExecuteContext) -> ExecuteOut | HandlerRe
         action_hash=key,
         reserved_until=until,
     )
+
+
+def _refuse_drain(
+    uow: UnitOfWork, ctx: ExecuteContext, mandate: Mandate, call: ContractCall
+) -> None:
+    """Refuse to empty a purse while a bill waits for what lies in it. Errors: `conflict`."""
+    purse = purse_of(mandate.allowed_targets)
+    if purse_function(purse, call.target, selector_of(call.data)) != "drain":
+        return
+    open_bills = uow.bills.open(mandate.public_id, ctx.now)
+    if open_bills:
+        until = datetime.fromtimestamp(max(b.valid_before for b in open_bills), UTC)
+        why = "A bill of the purse can still be paid; what is left can be taken back after it."
+        raise Refused(refusal("conflict", why=why, retry_at=until))
 
 
 def _held(ctx: ExecuteContext, snapshot: MandateSnapshot, item: Approval) -> ExecuteOut:
@@ -292,7 +325,7 @@ def _refuse_revert(ctx: ExecuteContext, checks: list[CheckResult], *, asking: bo
     if asking and simulation.revert is not None and simulation.revert.name == ASKS_THE_OWNER:
         return
     amount, pulls, revert = (
-        ctx.request.approve_amount,
+        ctx.request.pulls,
         pulled(ctx.facts.call.data),
         simulation.revert,
     )
@@ -353,13 +386,8 @@ def _request_approval(
     action: Action,
     decoded: DecodedCall,
 ) -> Approval:
-    """Make a pending item; at most ten wait for one mandate (spec 3.2)."""
+    """Make a pending item."""
     mandate, now = snapshot.mandate, ctx.now
-    pending = uow.approvals.pending(mandate.public_id, now)
-    if len(pending) >= ctx.config.pending_approvals_max:
-        first, left = min(a.expires_at for a in pending), {"pending_approvals": 0}
-        why = f"{len(pending)} approvals wait for the owner already."
-        raise Refused(refusal("rate_limited", why=why, retry_at=first, remaining=left))
     # Nothing is decided once the mandate has ended.
     until = now + timedelta(seconds=ctx.config.approval_valid_s)
     item = Approval(
@@ -375,8 +403,7 @@ def _request_approval(
         expires_at=until if mandate.ends_at is None else min(until, mandate.ends_at),
         data_hash=action.data_hash,
     )
-    uow.approvals.add(item)
-    enqueue_approval_notice(uow, mandate.owner_id, item, now)
+    keep_pending(uow, ctx, mandate, item)
     return item
 
 
@@ -405,8 +432,7 @@ OPERATIONS: Final = (
         "sign and send. Above the owner's approval amount it answers pending_approval instead; "
         "once approved, where the vault keeps approvals, it is executeApproved with the owner's "
         "signature. "
-        "dry_run=true shows the checks. Calldata that would revert is refused, and nothing is "
-        "reserved for it.",
+        "Calldata that would revert is refused, and nothing is reserved for it.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         long=True,

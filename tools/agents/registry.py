@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import Field
 
 from domain.mandates.mandate import Mandate, Status, StatusName
+from domain.mandates.purse_entries import purse_of
 from domain.money import Usdc
 from domain.next_steps import OWNER, NextStep
 from domain.refusals import Refused, refusal
@@ -330,6 +331,8 @@ def _fitting_toolsets(mandates: Sequence[Mandate]) -> list[ToolsetName]:
     live = [m for m in mandates if m.status not in (Status.SETTLED, Status.CANCELLED)]
     trades = any(each.kind == "venue" for m in live for each in m.allowed_targets)
     fitting: list[ToolsetName] = ["core"]
+    if any(purse_of(m.allowed_targets) for m in live):
+        fitting.append("pay")
     if trades:
         fitting.append("trading")
     return fitting if live else [*fitting, "propose"]

@@ -15,6 +15,8 @@ from domain.mandates.actions import selector_of
 from domain.mandates.mandate import Mandate
 from domain.mandates.market_exits import MarketPosition, Portion
 from domain.mandates.markets import REDEEM, Market, Recipe, from_config, market_of
+from domain.mandates.purse_entries import purse_of
+from domain.mandates.purses import PurseFunction
 from domain.money import BPS, LIMIT_MICROS, ZERO, Usdc
 from domain.next_steps import OWNER_OR_AGENT, NextStep
 from domain.ports import Chain
@@ -32,7 +34,7 @@ ShareBps = Field(
     default=None,
     ge=1,
     le=BPS,
-    description="with market: ten-thousandths of the position; 10000 is all",
+    description="with market: ten-thousandths of it; 10000 is all",
 )
 AmountUsdc = Field(default=None, description="with market, in place of share_bps")
 
@@ -143,7 +145,8 @@ async def requested_calls(
         for name in ("target", "data"):
             if getattr(request, name) is None:
                 raise invalid(
-                    name, "exactly one of: target and data; market and share_bps or amount_usdc"
+                    name,
+                    "exactly one of: target and data; market and share_bps or amount_usdc",
                 )
         return (
             ContractCall(target=deps.chains.address(request.target or ""), data=request.data or ""),
@@ -202,6 +205,24 @@ async def whole_exits(deps: Deps, mandate: Mandate, market: Market) -> tuple[Con
         if refused.code != "no_position":
             raise
         return ()
+
+
+def purse_call(
+    deps: Deps, mandate: Mandate, request: CallIn, function: PurseFunction
+) -> ContractCall:
+    """The call of the purse's hub. Errors: `invalid_request`, `not_configured`."""
+    for name in ("target", "data", "market", "share_bps"):
+        if getattr(request, name) is not None:
+            raise invalid(name, "purse stands in its place")
+    amount, purse = request.amount_usdc, purse_of(mandate.allowed_targets)
+    if function == "fund" and (amount is None or amount <= ZERO):
+        raise invalid("amount_usdc", "more than 0 goes into a purse")
+    if function == "drain" and amount is not None:
+        raise invalid("amount_usdc", "all of a purse is taken back")
+    if purse is None:
+        raise invalid("purse", "the terms have no purse")
+    data = deps.chains.get(mandate.chain_id).purse_call(function, amount or ZERO)
+    return ContractCall(target=purse.hub, data=data)
 
 
 _CALLDATA: Final = NextStep(

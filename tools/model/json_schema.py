@@ -138,7 +138,7 @@ def tool_output(op: Operation) -> Schema:
 # How a description says whose words a field holds; the service's own are no reason for care.
 OTHERS: Final = re.compile(
     r"own words of|as the agent told|as the venue tells|writer"
-    r"|(agent|owner|operator)'s (own )?(words|name)|(venue|contract|paymaster)'s own words"
+    r"|(agent|owner|operator)'s (own )?(words|name)|(venue|contract|paymaster|seller)'s own words"
 )
 # What leaves no room for words.
 _CLOSED: Final = frozenset({"enum", "const", "format", "pattern"})

@@ -94,3 +94,10 @@ class PolicyChange(ResponseModel):
 
     changed_at: Timestamp
     changes: dict[str, FieldChange]
+
+
+class TypedField(ResponseModel):
+    """A field of an EIP-712 type."""
+
+    name: str = Field(description="the service's own name for it")
+    type: str

@@ -31,6 +31,7 @@ TOOLSETS: Final[Mapping[str, frozenset[str]]] = {
             "mandate_reconcile",
         }
     ),
+    "pay": frozenset({"mandate_pay", "mandate_act", "mandate_limits", "agents_me"}),
     "trading": frozenset(
         {
             "order_prepare",
@@ -49,7 +50,7 @@ TOOLSETS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 NAMES: Final = (*TOOLSETS, ALL)
-ToolsetName = Literal["core", "trading", "public", "propose"]
+ToolsetName = Literal["core", "pay", "trading", "public", "propose"]
 
 
 def parse_toolsets(text: str) -> frozenset[str]:

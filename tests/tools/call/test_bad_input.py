@@ -125,6 +125,11 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "mandate_report_refusal": {"reason": "server_guard"},
     "mandate_execute_call": {"target": "0x" + "11" * 20, "data": "0x12345678"},
     "mandate_unwind_call": {"target": "0x" + "11" * 20, "data": "0x12345678"},
+    "mandate_pay": {
+        "payment_required": {"x402Version": 2},
+        "max_amount": "1",
+        "why": "data",
+    },
     "mandate_reconcile": {"tx_hash": "0x" + "00" * 32},
 }
 

@@ -41,13 +41,7 @@ from tools.keeper.vault_attachment import attach_known
 from tools.mandates.drafting.draft_fields import address_on_file, clauses_now
 from tools.model.fields import OneMandate, Signature
 from tools.model.operation import AnyContext, Caller, Deps, Operation, RequestContext, ResponseModel
-
-
-class TypedField(ResponseModel):
-    """A field of an EIP-712 type."""
-
-    name: str = Field(description="the service's own name for it")
-    type: str
+from tools.model.shared_models import TypedField
 
 
 class TypedDomain(ResponseModel):
