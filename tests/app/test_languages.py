@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 import polib
 import pytest
 
+from app import assets
 from app.language import language_of
 from app.words.text import ENGLISH, LANGUAGES, catalogue, use_language
 from app.words.text import _ as sentence
@@ -141,3 +143,14 @@ async def test_a_language_that_is_none_is_refused(site: Site) -> None:
         "/app/language", {"language": "de"}, Referer="https://evil.example//x"
     )
     assert (away.status, away.headers["Location"]) == (303, "/app")
+
+
+@pytest.mark.anyio
+async def test_what_a_script_says_is_in_the_language_of_its_page(site: Site) -> None:
+    browser = site.browser()
+    browser.cookies["language"] = "de"
+    said = json.loads((await browser.get("/app/sign-in")).one("script", id="wallet-says").text)
+    assert said["with"] == "Weiter mit {more}"
+    for name in ("signin", "key", "wallet", "send", "push"):
+        source = assets.FILES[f"js/{name}.js"].decode()
+        assert re.findall(r'Problem\("other", "|append\(["`][A-Z]', source) == [], name

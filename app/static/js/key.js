@@ -36,7 +36,7 @@ export async function make(wallet, account, network) {
   try {
     const first = await signature(wallet, account, network, address);
     if (first.toLowerCase() !== (await signature(wallet, account, network, address)).toLowerCase())
-      throw new Problem("other", "Your wallet signs the same text in two ways, so it could not open a key again. No key was made. Trade with another wallet.");
+      throw new Problem("two_ways");
     const salt = crypto.getRandomValues(new Uint8Array(32)), iv = crypto.getRandomValues(new Uint8Array(12));
     const box = await crypto.subtle.encrypt({ name: "AES-GCM", iv, additionalData: bound(network, account, address) }, await sealer(first, salt), secret);
     await store("readwrite", (s) => s.put({ address: address.toLowerCase(), salt, iv, box }));
@@ -49,18 +49,18 @@ export async function open(wallet, account, network, of) {
   const address = getAddress(of);
   if (opened?.address === address) return opened.secret;
   const kept = await held(address);
-  if (!kept) throw new Problem("other", "This browser does not hold that order key.");
+  if (!kept) throw new Problem("no_key");
   let raw;
   const key = await sealer(await signature(wallet, account, network, address), kept.salt);
   try { raw = await crypto.subtle.decrypt({ name: "AES-GCM", iv: kept.iv, additionalData: bound(network, account, address) }, key, kept.box); }
-  catch { throw new Problem("other", "That signature does not open the key. Nothing was signed with it."); }
+  catch { throw new Problem("not_opened"); }
   const secret = new Uint8Array(raw);
-  if (addressOf(secret) !== address) throw new Problem("other", "What was kept is another key. Approve a new one.");
+  if (addressOf(secret) !== address) throw new Problem("another_key");
   opened = { address, secret };
   return secret;
 }
 
 /** The account that the wallet shows has to be this one. */
 export async function shows(wallet, account) {
-  if (!same(await shown(wallet), account)) throw new Problem("other", `Your wallet shows another account. ${account} is the linked one. Switch the account in your wallet.`);
+  if (!same(await shown(wallet), account)) throw new Problem("not_linked", account);
 }

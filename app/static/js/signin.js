@@ -8,7 +8,7 @@ $("origin").textContent = location.origin;
 function button(wallet) {
   const b = Object.assign(document.createElement("button"), { type: "button", className: "btn" });
   if (wallet.icon) b.append(Object.assign(new Image(), { src: wallet.icon, alt: "" }));
-  b.append(`Continue with ${wallet.name}`);
+  b.append(says("with", wallet.name));
   pressed(b, state, says("look"), () => enter(wallet));
   return b;
 }

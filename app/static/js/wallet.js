@@ -35,7 +35,7 @@ let texts;
 /** A text of the page by its code; for a code without one what there is `more` to say. */
 export function says(code, more = "") {
   texts ??= data("wallet-says") ?? {};
-  return texts[code]?.replace("{more}", more) ?? (more || code);
+  return texts[code]?.replace("{more}", () => more) ?? (more || code);
 }
 
 /** What a wallet, or the way to it, did not do; its message is for the person. */
