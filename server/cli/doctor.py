@@ -35,7 +35,14 @@ from server.settings import Settings
 from server.signer.client import SignerClient
 from server.system import SystemClock
 from server.wiring import mail_client, web_push
-from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
+from storage.schema.revision import (
+    database_name,
+    is_before_first,
+    is_enough,
+    is_newer,
+    latest,
+    revision,
+)
 from storage.store import open_store
 from tools.model.switches import is_on
 
@@ -85,7 +92,7 @@ async def _database(settings: Settings) -> DoctorFinding:
         at = await revision(settings.database_url)
     except Exception as error:
         return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
-    if at != latest():
+    if not is_enough(at):
         advice = "run: wallet db upgrade"
         if at is not None and is_newer(at):
             advice = "run the version that upgraded it"

@@ -6,7 +6,14 @@ import anyio
 
 from server.settings import Settings
 from storage.errors import Unavailable
-from storage.schema.revision import database_name, is_before_first, is_newer, latest, revision
+from storage.schema.revision import (
+    database_name,
+    is_before_first,
+    is_enough,
+    is_newer,
+    latest,
+    revision,
+)
 
 
 class NotUpgraded(Exception):
@@ -45,7 +52,7 @@ async def upgraded(settings: Settings, *, older: bool = False) -> None:
     and write nothing. Errors: `NotUpgraded`.
     """
     at = await _revision(settings)
-    if at == latest() or (older and at is not None):
+    if is_enough(at) or (older and at is not None):
         return
     _refuse_development(settings, at)
     state = "missing or empty" if at is None else f"at revision {at}, and {latest()} is needed"
@@ -58,7 +65,7 @@ async def ensure_schema(settings: Settings) -> None:
     its operator. Errors: `NotUpgraded`.
     """
     url, at = settings.database_url, await _revision(settings)
-    if at == latest():
+    if is_enough(at):
         return
     _refuse_development(settings, at)
     if at is not None and not url.startswith("sqlite:///"):
@@ -75,15 +82,26 @@ async def upgrade_due(settings: Settings) -> tuple[bool, str]:
     """
     at, where = await _revision(settings), database_name(settings.database_url)
     _refuse_development(settings, at)
-    if at == latest():
-        return False, f"The database {where} is at revision {at}, as this version needs it."
+    if is_enough(at):
+        state = (
+            "as this version needs it" if at == latest() else "a later one that this version knows"
+        )
+        return False, f"The database {where} is at revision {at}, {state}."
     state = "missing or empty" if at is None else f"at revision {at}, and {latest()} is needed"
     return True, f"The database {where} is {state}: `wallet db upgrade` brings it there."
 
 
 async def upgrade_database(settings: Settings) -> None:
     """Bring any database to this version's schema. Errors: `NotUpgraded`."""
-    await upgrade_due(settings)
+    is_due, _ = await upgrade_due(settings)
+    if not is_due:
+        return
     from storage.schema import migrate
 
-    await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
+    try:
+        await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
+    except Unavailable as error:
+        where = database_name(settings.database_url)
+        raise NotUpgraded(
+            f"The database {where} was not upgraded: {error.why}. It is as it was; run it again."
+        ) from None

@@ -10,7 +10,13 @@ from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 
 import asyncpg
-from asyncpg.exceptions import DataError, InterfaceError, InternalClientError, PostgresError
+from asyncpg.exceptions import (
+    DataError,
+    InterfaceError,
+    InternalClientError,
+    InvalidCachedStatementError,
+    PostgresError,
+)
 
 from domain.spans import Span
 from storage.errors import (
@@ -219,6 +225,10 @@ class Connections:
         mistake of this code.
         """
         why, state = postgres_trouble(error), sqlstate(error)
+        is_stale = isinstance(error, InvalidCachedStatementError)
+        if is_stale:
+            # An upgrade changed a table, and the driver has forgotten what it knew of all of them.
+            why = "its tables have changed"
         gone = telling.connection.is_closed() or _is_the_last_word(error)
         if gone:
             self._let_go(telling.connection)
@@ -228,7 +238,7 @@ class Connections:
         # The server's own refusal of a commit says that nothing was stored; silence does not.
         if telling.sent and (gone or state is None or state.startswith(("08", "57"))):
             return Unavailable(why, unknown=True)
-        if state in _RETRY_STATES or (gone and not isinstance(error, TimeoutError)):
+        if is_stale or state in _RETRY_STATES or (gone and not isinstance(error, TimeoutError)):
             return _RetryableLoss(why, gone=gone)
         return Unavailable(why)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,25 +12,46 @@ from typing import Final
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from storage.errors import Unavailable, sqlstate
 from storage.sqlite_files import OPEN_WAIT_MS, connect_sqlite, make_private, sqlite_path
 
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
+# Whoever waits for a table's lock holds up all that come after it: so long, then again from the
+# start, with a pause in which the others work.
+_LOCK_MS: Final = 1_000
+_TRIES: Final = 10
+_PAUSE_S: Final = 1
+_IN_THE_WAY: Final = frozenset({"55P03", "40P01"})
 
 
 def upgrade(url: str) -> None:
     """Run the missing revisions, all or none; a second process that upgrades waits for the first.
 
     Runs its own event loop for PostgreSQL: call it from a thread where one runs already.
+    Errors: `Unavailable` where others hold the tables of a PostgreSQL again and again; nothing is
+    changed then.
     """
 
     def work(connection: Connection) -> None:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_LOCK_MS}")
         command.upgrade(_config(connection), "head")
 
-    _on(url, work)
+    for attempt in range(1, _TRIES + 1):
+        try:
+            _on(url, work)
+        except DBAPIError as error:
+            if sqlstate(error) not in _IN_THE_WAY:
+                raise
+            if attempt == _TRIES:
+                raise Unavailable("others hold its tables") from error
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _config(connection: Connection) -> Config:

@@ -24,12 +24,14 @@ FOREIGN: Final = "it holds tables of something else, or only a part of this serv
 _REFUSED: Final = {"28": "it lets this user not in", "3D": "it has no database of this name"}
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _OURS: Final = "mandates"
+# A revision: its number, and where older code works on its tables too, the number that has to know.
+_ID: Final = re.compile(r"(\d{4})(?:_(\d{4}))?")
 _REVISIONS: Final = Path(__file__).parents[1] / "migrations" / "versions"
 
 
 def _shipped() -> list[str]:
     """The revisions that this version ships; their files are named for them."""
-    names = (re.match(r"r(\d{4})_", path.name) for path in _REVISIONS.glob("r*.py"))
+    names = (re.match(r"r(\d{4}(?:_\d{4})?)_", path.name) for path in _REVISIONS.glob("r*.py"))
     return [match[1] for match in names if match]
 
 
@@ -66,13 +68,21 @@ async def revision(url: str) -> str | None:
 
 
 def is_newer(at: str) -> bool:
-    """Whether a revision is none that this version knows."""
-    return not at.isdigit() or at > latest()
+    """Whether a revision is none that this version can work on. Of one that came later it can where
+    that one says so in its name: `0041_0039` only added to what a version at 0039 knows.
+    """
+    match = _ID.fullmatch(at)
+    return match is None or (match[2] or match[1]) > latest()[:4]
+
+
+def is_enough(at: str | None) -> bool:
+    """Whether this version can work on a revision as it is: its own, or a later one's tables."""
+    return at is not None and at >= latest() and not is_newer(at)
 
 
 def is_before_first(at: str) -> bool:
     """Whether a revision is of the development before the first, from where no upgrade leads."""
-    return at < min(_shipped())
+    return at[:4] < min(_shipped())[:4]
 
 
 def on_sqlite(path: str) -> str | None:

@@ -32,6 +32,14 @@ def test_only_a_file_at_that_revision_is_up_to_date(tmp_path: Path) -> None:
     assert not revision.is_newer(revision.latest())
     assert not revision.is_before_first(revision.latest())
     assert revision.is_newer("9999")
+    assert revision.is_newer("head")
+    own = revision.latest()[:4]
+    assert not revision.is_newer(f"9999_{own}")
+    assert revision.is_enough(f"9999_{own}")
+    assert revision.is_newer("9999_9998")
+    assert not revision.is_enough("9999_9998")
+    assert not revision.is_enough("0001")
+    assert not revision.is_enough(None)
 
 
 @pytest.mark.pg
