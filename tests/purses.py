@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from chain.contracts import abi_codec, purse
+from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.mandates.purses import BillTerms, PurseTerms, TokenDomain
-from domain.mandates.terms import typed_data
 from domain.money import Usdc
-from tests.tools.paying import funded, hub_of, paying
-from tests.world import CHAIN_ID, Mandated, World
+from tests.tools.paying import hub_of
+from tests.world import CHAIN_ID, Mandated, World, working
 from tools.model.serialization import wire
 
 USDC = TokenDomain(name="USDC", version="2")
-PAYEE = "0x" + "00" * 18 + "a11C"
+PAYEE = "0x" + "00" * 18 + "a11c"
 URL = "https://data.example/report"
 GAS = 900_000
 
@@ -103,14 +104,37 @@ class Purse:
         return own[::-1]
 
 
-async def opened(world: World, **terms: Any) -> Purse:
+async def at_once(world: World, wallet: LocalWallet, calls: Sequence[Call]) -> str:
+    """Several calls in one transaction: the constructor of a contract makes them."""
+    head, data = b"", b"".join(bytes.fromhex(c.data[2:]) for c in calls)
+    length, offset = 60 * len(calls), 0
+    for call in calls:
+        size = len(call.data) // 2 - 1
+        # CODECOPY(0, where its data begins, size); CALL(gas, to, 0, 0, size, 0, 0); POP
+        head += b"\x61" + size.to_bytes(2, "big") + b"\x61" + (length + offset).to_bytes(2, "big")
+        head += (
+            bytes.fromhex("600039") + bytes.fromhex("60006000") + b"\x61" + size.to_bytes(2, "big")
+        )
+        head += bytes.fromhex("60006000") + b"\x73" + bytes.fromhex(call.to[2:])
+        head += bytes.fromhex("5af150")
+        offset += size
+    head = head.ljust(length, b"\x00")  # STOP
+    account = wallet._account
+    nonce = await wallet._web3.eth.get_transaction_count(account.address)
+    unsigned = {
+        "chainId": CHAIN_ID, "nonce": nonce, "gas": 2_000_000, "data": "0x" + (head + data).hex(),
+        "value": 0, "maxFeePerGas": 10**12, "maxPriorityFeePerGas": 0, "type": 2,
+    }  # fmt: skip
+    raw = bytes(account.sign_transaction(unsigned).raw_transaction)
+    return "0x" + world.evm.chain.send_raw(raw).hex()
+
+
+async def opened(world: World, *, hosts: Sequence[str] = (), **terms: Any) -> Purse:
     """A working mandate with a purse that was never opened."""
-    m = await paying(world, fund=None, **terms)
+    targets = [{"kind": "vault"}, {"kind": "x402", "hosts": list(hosts), "purse": {}}]
+    m = await working(world, allowed_targets=targets, **terms)
     (known,) = await world.store.read(lambda uow: uow.chainlog.purses_of(m.id))
     kept = await world.store.read(lambda uow: uow.mandates.get(m.id))
     assert kept is not None
     assert kept.purse is not None
     return Purse(m, await hub_of(m), abi_codec.checksummed(known.address), kept.purse)
-
-
-__all__ = ["PAYEE", "URL", "Purse", "funded", "opened", "typed_data"]

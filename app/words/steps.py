@@ -22,6 +22,7 @@ TITLES: Final[Mapping[str, str]] = {
     "purse_came_in": _("Somebody sent money into the purse"),
     "purse_voided": _("Open payments made void"),
     "purse_paid": _("Paid out of the purse"),
+    "unexplained": _("Nobody said what a payment bought"),
     "deposit": _("Deposit"),
     "withdraw": _("Withdrawal"),
     "signed": _("You signed the terms"),

@@ -148,6 +148,14 @@ class EndedClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnexplainedPayment:
+    """A payment of the purse of which nobody said within the hour what it bought."""
+
+    event_id: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerNotice:
     """A notice reached its owner by a channel, or all tries of it failed."""
 
@@ -276,6 +284,7 @@ class ToldPayload:
     salt: str | None = field(default=None, metadata=AGENTS_PLACE)
     control: AgentControl | None = field(default=None, metadata=LEFT_OUT)
     claim: EndedClaim | None = field(default=None, metadata=LEFT_OUT)
+    unexplained: UnexplainedPayment | None = field(default=None, metadata=LEFT_OUT)
     notice: OwnerNotice | None = field(default=None, metadata=LEFT_OUT)
     venue: VenueTrade | None = field(default=None, metadata=LEFT_OUT)
     approval: ApprovalDecision | None = field(default=None, metadata=LEFT_OUT)

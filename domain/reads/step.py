@@ -19,6 +19,7 @@ from domain.ledger.events.payloads import (
     OwnerNoticed,
     PaidFee,
     Payload,
+    PaymentUnexplained,
     PurseMoved,
     RefusedAttempt,
     Reported,
@@ -268,15 +269,16 @@ def _classify(event: Event, matched: bool) -> tuple[StepKind, str, str]:
             return _money_kind(body, matched)
         case Control():
             return "control", body.change, "done"
-        case TermsSigned():
-            return "control", event.kind.value, "done"
         case Reported() | Noted():
             return _statement_kind(event, body)
+        case PaymentUnexplained():
+            return "note", "unexplained", "done"
         case ClaimEnded() | OwnerNoticed():
             code = "claim" if isinstance(body, ClaimEnded) else f"told_{body.channel}"
             return "note", code, body.outcome
-        case VenueFilled():
-            return "action", event.kind.value, "done"
+        case VenueFilled() | TermsSigned():
+            kind: StepKind = "action" if isinstance(body, VenueFilled) else "control"
+            return kind, event.kind.value, "done"
     kind, code = STEP_OF.get(type(body), ("note", "note"))
     return kind, code, "done"
 

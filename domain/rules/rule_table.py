@@ -151,9 +151,17 @@ REPEAT: Final = MandateRule(
     after=(After(1, frozenset({Row.REPEAT}), targets.reported_again),),
 )
 
+EXPLAINED: Final = MandateRule(
+    code="payment_unreported",
+    clause=ClauseKey.MARKETS,
+    text="What a payment of the purse bought is said within the hour",
+    broken="A payment of which nobody said what it bought",
+    after=(After(14, frozenset({Row.FACT}), targets.unexplained),),
+)
+
 RULES: Final = (
     PER_ACTION, PER_DAY, BUDGET, TARGET, STOPPED, ENDED,
-    PAUSED, ACCEPTED, STOP_LINE, APPROVAL, AGENT, REPEAT,
+    PAUSED, ACCEPTED, STOP_LINE, APPROVAL, AGENT, REPEAT, EXPLAINED,
 )  # fmt: skip
 BY_CODE: Final[Mapping[str, MandateRule]] = {rule.code: rule for rule in RULES}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from domain.ledger.events.payloads import CallTarget, PaidFee
+from domain.ledger.events.payloads import CallTarget, PaidFee, PaymentUnexplained
 from domain.mandates.mandate import Mandate
 from domain.mandates.payment_requests import hosts_of
 from domain.mandates.targets import NOT_LISTED, TargetMismatch
@@ -114,6 +114,14 @@ def pays_at(mandate: Mandate, hosts: frozenset[str]) -> bool:
     """True where the terms let paid reads be bought at a host, alone or with its port."""
     entries = [t for t in mandate.allowed_targets if t.kind == "x402"]
     return any(not t.hosts or not hosts.isdisjoint(t.hosts) for t in entries)
+
+
+def unexplained(judged: JudgedRow) -> Numbers | None:
+    """A note that the hour of a payment is over, and nobody said what it bought."""
+    body, amount = judged.event.content.body, judged.event.amount_usdc
+    if not isinstance(body, PaymentUnexplained):
+        return None
+    return Numbers(attempted=None if amount is None else str(amount))
 
 
 # -- the agent, and the transaction

@@ -35,6 +35,7 @@ from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.reconciliation import Mismatch, compare_vaults
 from tools.keeper.settlement import AT_THE_FLOOR, due, send_for
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
+from tools.keeper.unexplained import flag_unexplained
 from tools.model.operation import Caller, Deps
 from tools.model.switches import switches
 
@@ -125,6 +126,12 @@ class VaultUpkeep:
         await self.compare(mandates)
         for some in _chunks(mandates):
             await expire_claims(self.deps, chain, some)
+            with_purses = [m for m in some if m.has_purse]
+            if with_purses:
+                await self.deps.store.write(partial(self._flag_unexplained, with_purses))
+
+    def _flag_unexplained(self, mandates: Sequence[Mandate], uow: UnitOfWork) -> None:
+        flag_unexplained(IngestContext.of(uow, self.deps), mandates)
 
     def _mark(
         self, mandates: Sequence[Mandate], states: Mapping[str, VaultState], uow: UnitOfWork

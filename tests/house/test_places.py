@@ -16,7 +16,16 @@ from domain.ledger.events.chain_events import CHAIN_EVENTS, ChainEvent
 from domain.ledger.state.measured import COUNTS
 from domain.refusals import REFUSALS
 from domain.rules.rule import Row
-from domain.rules.rule_table import AGENT, APPROVAL, BUDGET, BY_CODE, BY_REFUSAL, REPEAT, RULES
+from domain.rules.rule_table import (
+    AGENT,
+    APPROVAL,
+    BUDGET,
+    BY_CODE,
+    BY_REFUSAL,
+    EXPLAINED,
+    REPEAT,
+    RULES,
+)
 from tools.agents.policy import PolicyIn, PolicyOut
 
 ROOT = Path(__file__).parents[2]
@@ -60,8 +69,8 @@ def test_no_two_rules_have_one_code_or_one_place() -> None:
 
 
 def test_a_rule_that_flags_what_was_done_refuses_what_is_asked() -> None:
-    """But for another's action, or one told twice: nobody asks for calldata of those."""
-    assert [rule for rule in RULES if not rule.before] == [AGENT, REPEAT]
+    """But for another's action, one told twice, or a payment: nobody asks for calldata of those."""
+    assert [rule for rule in RULES if not rule.before] == [AGENT, REPEAT, EXPLAINED]
     assert all(rule.after for rule in RULES)
 
 

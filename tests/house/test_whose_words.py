@@ -186,6 +186,7 @@ TypedDataOut: domain types primaryType message
 TypedDomain: verifyingContract
 TypedField: type
 UnderstoodOut: value
+UnexplainedPayment: nonce
 UnwindOut: message
 UnwoundCall: target selector market by
 UsedOnce: day

@@ -5,7 +5,8 @@ never dropped.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from decimal import Decimal
@@ -16,7 +17,7 @@ from pydantic import Field, field_validator
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import read, written
 from domain.ledger.events.payloads import EventPayload, Noted, PaidFee, Reported
-from domain.ledger.state.claimed import unproven
+from domain.ledger.state.claimed import commitment, unproven
 from domain.mandates.mandate import Mandate
 from domain.money import NO_AMOUNT, ZERO, Usdc, is_number
 from domain.reads.event_rows import ledger_row
@@ -48,10 +49,14 @@ PAYLOAD_KEYS: Final = frozenset(
         "resource",
         "preview",
         "direction",
+        "salt",
+        "payee",
     }
 )
 ACTS: Final = (LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE)
 TEXT_MAX: Final = 2_000
+_SALT: Final = re.compile(r"0x[0-9a-fA-F]{64}")
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 PREVIEW_MAX: Final = 16_384
 
 
@@ -76,7 +81,7 @@ class EventIn(OneMandate):
         default=None,
         description="optional keys: position {id}, mark, target {market, address, selector}, "
         "next_at, text, why, fee_kind, "
-        "resource, preview, direction (in|out)",
+        "resource, salt, preview, direction (in|out)",
     )
 
     @field_validator("payload", mode="before")
@@ -162,6 +167,7 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     next_at = raw.get("next_at")
     if next_at is not None and moment_of(next_at) is None:
         raise invalid("payload.next_at", "a time: ISO 8601, UTC, such as 2026-11-20T19:26:06.123Z")
+    _check_bill(raw)
     if raw.get("direction") not in (None, "in", "out"):
         raise invalid("payload.direction", "in or out")
     if raw.get("mark") is not None:
@@ -174,6 +180,17 @@ def clean_payload(payload: dict[str, object] | None) -> dict[str, object]:
     _shape(raw, "position", {"id", "market", "side", "label"})
     _shape(raw, "target", {"market", "address", "selector", "label"})
     return {k: v for k, v in raw.items() if v is not None}
+
+
+def _check_bill(raw: Mapping[str, object]) -> None:
+    """Refuse a report of a payment that names no bill. Errors: `invalid_request`."""
+    salt, payee = raw.get("salt"), raw.get("payee")
+    if salt is not None and not (isinstance(salt, str) and _SALT.fullmatch(salt)):
+        raise invalid("payload.salt", "0x and 64 hex digits, as the bill has it")
+    if payee is not None and not (isinstance(payee, str) and _ADDRESS.fullmatch(payee)):
+        raise invalid("payload.payee", "0x and 40 hex digits")
+    if salt is not None and raw.get("resource") is None:
+        raise invalid("payload.resource", "the url that the payment bought")
 
 
 def agent_payload(
@@ -218,6 +235,8 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
     # ones before.
     mandate = agent_mandate(uow, ctx.caller, request.public_id, lock=True)
     statement = agent_payload(mandate, kind, request.payload)
+    if isinstance(statement, PaidFee) and statement.explains:
+        statement = _bound(uow, ctx, mandate, statement)
     new = NewEvent(
         kind=kind,
         reported_by=Reporter.AGENT,
@@ -228,7 +247,8 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
         payload=written(statement),
         parsed=EventPayload(body=statement),
     )
-    reads_paid = isinstance(statement, PaidFee) and statement.paid_read
+    # What a purse paid is measured, and was held to the day before it was signed.
+    reads_paid = isinstance(statement, PaidFee) and statement.paid_read and not statement.explains
     if new.amount_usdc is not None and reads_paid:
         require_credits(uow, ctx, new.amount_usdc)
     same = tuple(uow.ledger.by_tx(mandate.public_id, request.tx_hash)) if request.tx_hash else ()
@@ -250,6 +270,24 @@ def report_event(uow: UnitOfWork, ctx: RequestContext[EventIn, None]) -> Handler
         ),
     )
     return HandlerResult(body, 202 if broken else 201)
+
+
+def _bound(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, fee: PaidFee) -> PaidFee:
+    """The report with the payee and the 28 bytes that commit its bill to what it bought, held
+    against the measured payments; with a payee it may come before its payment.
+
+    Errors: `invalid_request` where no payment of the purse commits to this.
+    """
+    chain = ctx.chains.get(mandate.chain_id)
+    newest = uow.ledger.state(mandate.public_id).measured.purse.newest
+    known = {commitment(nonce) for nonce in newest}
+    payees = dict.fromkeys(p.payee for p in [*newest.values()][::-1])
+    for payee in payees if fee.payee is None else (fee.payee,):
+        nonce = chain.bill_nonce(0, fee.resource or "", payee, fee.salt or "")
+        if commitment(nonce) in known or fee.payee is not None:
+            return replace(fee, payee=ctx.chains.address(payee), nonce="0x" + commitment(nonce))
+    why = "no payment of the purse commits to this resource and salt; name its payee if it is not "
+    raise invalid("payload.salt", why + "measured yet")
 
 
 def _confirmed(kind: LedgerKind, statement: AgentPayload, same: Sequence[Event]) -> bool | None:
@@ -306,6 +344,7 @@ OPERATIONS: Final = (
             "not_found",
             "mandate_not_accepted",
             "invalid_number",
+            "invalid_address",
             "secret_not_accepted",
             "mandate_budget_exceeded",
             "idempotency_key_reused",

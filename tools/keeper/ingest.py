@@ -206,9 +206,9 @@ def _add(
             and APPROVAL_MISSING not in returned.now.violation_codes
         )
         reservation = executed_of(ctx.uow, mandate, log, known=known)
-        new = _judged(ctx, mandate, new, reservation)
+        new = judged(ctx, mandate, new, reservation)
     if isinstance(new.content.body, PaidFee):
-        new = _judged(ctx, mandate, _with_resource(ctx, new, new.content.body), None)
+        new = judged(ctx, mandate, _with_resource(ctx, new, new.content.body))
     if returned is not None:
         new = _restated(new, replace(returned, is_standing=False), log)
     elif any(t.first.log_index == log.log_index for t in histories):
@@ -271,8 +271,8 @@ def update_status(uow: UnitOfWork, mandate: Mandate) -> None:
         uow.work.fee_paid(mandate.public_id)
 
 
-def _judged(
-    ctx: IngestContext, mandate: Mandate, new: NewEvent, reservation: Reservation | None
+def judged(
+    ctx: IngestContext, mandate: Mandate, new: NewEvent, reservation: Reservation | None = None
 ) -> NewEvent:
     """The row with the rules that it breaks."""
     uow, item = ctx.uow, approval_of(ctx.uow, mandate, reservation)

@@ -112,6 +112,7 @@ FORMS: Final[Mapping[type[Payload], Form]] = {
         writes={"kind": lambda w: w.kind.value, "body": lambda w: Nested(w.body)},
     ),
     payloads.ClaimEnded: Form(block="claim", needed="outcome"),
+    payloads.PaymentUnexplained: Form(block="unexplained"),
     payloads.OwnerNoticed: Form(block="notice", needed="outcome"),
     payloads.RefusedAttempt: Form(block="refusal", always=("source", "check")),
     payloads.ApprovalDecided: Form(

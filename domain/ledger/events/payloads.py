@@ -182,6 +182,14 @@ class ClaimEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentUnexplained:
+    """Within the hour nothing said what a payment of the purse bought; `event_id` is its row's."""
+
+    event_id: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerNoticed:
     """A notice reached its owner by a channel, or all tries of it failed; no address is told."""
 
@@ -314,8 +322,8 @@ class RefusedAttempt:
 
 Payload: TypeAlias = (
     Deposited | Executed | Unwound | PurseMoved | Withdrawn | AgentPaid | Stopped | Settled
-    | Control | Marked | LogReversed | ClaimEnded | OwnerNoticed | VenueFilled | TermsSigned
-    | ApprovalDecided | Reported | PaidFee | Noted | RefusedAttempt
+    | Control | Marked | LogReversed | ClaimEnded | PaymentUnexplained | OwnerNoticed | VenueFilled
+    | TermsSigned | ApprovalDecided | Reported | PaidFee | Noted | RefusedAttempt
 )  # fmt: skip
 
 OTHER_FEES: Final = frozenset({"venue", "gas", "network"})

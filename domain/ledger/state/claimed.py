@@ -19,6 +19,7 @@ from domain.ledger.events.payloads import (
     LogReversed,
     Noted,
     PaidFee,
+    PaymentUnexplained,
     PurseMoved,
     Reported,
     Unwound,
@@ -33,6 +34,7 @@ DAYS_KEPT: Final = 16
 KEY_CHARS: Final = 128
 EXPLAINED_KEPT: Final = 256
 RESOURCE_CHARS: Final = 512
+COMMITMENT_CHARS: Final = 2 * 28
 CREDIT_MICROS: Final = 10_000
 _FEES: Final[Mapping[str | None, str]] = {
     **dict.fromkeys(("x402", "tools", "paid_read"), "fee_tools"),
@@ -93,8 +95,8 @@ class ClaimedBook:
     Shapes: `pending` by event id, and `answered` those that a chain row confirms, which a
     reorganisation may take back; `gone` are the newest transactions that a reorganisation removed
     and no row has confirmed again; `parts` by the agent's id, `marks` by position; `explained` are
-    the newest resources of which the agent says that the purse paid for them, by the 28 bytes that
-    commit a bill to one.
+    the newest resources of which the agent says that the purse paid for them, by the `commitment`
+    of the bill; empty where nobody said it in time.
     """
 
     trades: int = 0
@@ -143,6 +145,8 @@ def apply(book: ClaimedBook, event: Event, partner: Event | None = None) -> Clai
     if isinstance(body, ClaimEnded):
         unended = {k: p for k, p in book.pending.items() if k != body.event_id}
         return fast_replace(book, pending=unended)
+    if isinstance(body, PaymentUnexplained):
+        return fast_replace(book, explained=_explained(book, body.nonce, ""))
     if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
         return book
     if isinstance(body, (PaidFee, PurseMoved)):
@@ -206,8 +210,7 @@ def _apply_statement(
 
 def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
     if body.explains:  # the payment itself is measured
-        bought = {**book.explained, body.nonce or "": (body.resource or "")[:RESOURCE_CHARS]}
-        return {"explained": _last(bought, EXPLAINED_KEPT)}
+        return {"explained": _explained(book, body.nonce or "", body.resource or "")}
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     values: _Values = {}
     if body.paid_read:
@@ -219,6 +222,16 @@ def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
     if body.fee_kind not in _FEES:
         values["fee_unclassified_count"] = book.fee_unclassified_count + 1
     return values
+
+
+def _explained(book: ClaimedBook, nonce: str, resource: str) -> Mapping[str, str]:
+    bought = {**book.explained, commitment(nonce): resource[:RESOURCE_CHARS]}
+    return _last(bought, EXPLAINED_KEPT)
+
+
+def commitment(nonce: str) -> str:
+    """The 28 bytes of a bill's nonce that commit to what it buys, whichever epoch it is of."""
+    return nonce.lower()[-COMMITMENT_CHARS:]
 
 
 def _add_on_day(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:

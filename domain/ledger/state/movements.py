@@ -55,6 +55,7 @@ def movement_of(payload: Payload | None, amount: int) -> Movement:
             | payloads.PurseMoved()
             | payloads.LogReversed()
             | payloads.ClaimEnded()
+            | payloads.PaymentUnexplained()
             | payloads.OwnerNoticed()
         ):
             return STILL

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from domain.agents.policy import Policy
-from domain.ledger.events.event import NewEvent
+from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
+from domain.ledger.events.payload_codec import written
+from domain.ledger.events.payloads import PaymentUnexplained
 from domain.mandates.approvals import Approval
 from domain.mandates.mandate import Status
 from domain.mandates.targets import Target
@@ -50,6 +52,7 @@ CODES = {
     "approval_missing": 6,
     "agent_mismatch": 10,
     "duplicate_tx": 10,
+    "payment_unreported": 5,
 }
 MISSING = ["approval_missing"]
 UNLISTED = ["target_not_allowed"]
@@ -92,7 +95,15 @@ CASES: dict[str, Callable[[], tuple[MandateSnapshot, NewEvent]]] = {
     "approval_missing": lambda: (funded(approval_above_usdc=usdc(20)), row("buy", "20.000001")),
     "agent_mismatch": lambda: (funded(), _by("0x" + "99" * 20)),
     "duplicate_tx": lambda: (funded(), row("buy", 1, tx="0x01")),
+    "payment_unreported": lambda: (funded(), _unexplained()),
 }
+
+
+def _unexplained() -> NewEvent:
+    body = PaymentUnexplained(event_id="ev_1", nonce="0x" + "00" * 32)
+    return NewEvent(
+        kind=LedgerKind.NOTE, reported_by=Reporter.KEEPER, occurred_at=NOON, amount_usdc=usdc(1), payload=written(body)
+    )  # fmt: skip
 
 
 def _by(agent: str) -> NewEvent:
