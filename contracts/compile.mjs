@@ -9,6 +9,7 @@ import { settings } from "./settings.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const solc = createRequire(import.meta.url)("solc");
+const asked = ["MandateVault", "MandateVaultFactory", "VaultLens", "SigCheck", "Purse", "PurseHub", "PurseHubDeployer"];
 const find = (path) => {
   const file = [here, join(here, "node_modules")].map((root) => join(root, path)).find(existsSync);
   return file ? { contents: readFileSync(file, "utf8") } : { error: `not found: ${path}` };
@@ -19,10 +20,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   const sources = {};
   for (const name of readdirSync(join(here, "src")).filter((n) => n.endsWith(".sol")))
     sources[`src/${name}`] = { content: name === changed.file ? changed.content : readFileSync(join(here, "src", name), "utf8") };
-  const wanted = { "*": { MandateVault: ["evm.bytecode.object"], MandateVaultFactory: ["evm.bytecode.object"], VaultLens: ["evm.bytecode.object"], SigCheck: ["evm.bytecode.object"] } };
+  const wanted = { "*": Object.fromEntries(asked.map((name) => [name, ["evm.bytecode.object"]])) };
   const told = changed.fast ? { ...settings, optimizer: { enabled: false } } : settings;
-  const asked = { language: "Solidity", sources, settings: { ...told, outputSelection: wanted } };
-  const output = JSON.parse(solc.compile(JSON.stringify(asked), { import: find }));
+  const input = { language: "Solidity", sources, settings: { ...told, outputSelection: wanted } };
+  const output = JSON.parse(solc.compile(JSON.stringify(input), { import: find }));
   const contracts = {};
   for (const [file, found] of Object.entries(output.contracts ?? {}))
     for (const [name, c] of Object.entries(found)) if (file.startsWith("src/") && c.evm?.bytecode?.object) contracts[name] = c.evm.bytecode.object;

@@ -93,7 +93,7 @@ contract PurseHub is IPurseHub, Unprobed {
         uint256 back = Math.min(held, k.inside);
         k.inside = 0;
         PurseConfig memory c = purse.config();
-        purse.send(msg.sender, back);
+        if (back != 0) purse.send(msg.sender, back);
         uint256 toOwner = held - back;
         if (toOwner != 0) {
             try purse.send(c.owner, toOwner) {}

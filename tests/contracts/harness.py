@@ -383,12 +383,14 @@ class World:
 
     # -- purse -----------------------------------------------------------------------------------------------
 
-    def hub(self, per_payment: int = 0, per_day: int = 0, float_: int = 0) -> Contract:
+    def hub(
+        self, per_payment: int = 0, per_day: int = 0, float_: int = 0, payees: bytes = bytes(32)
+    ) -> Contract:
         """The hub of a policy, in USDC base units; 0: as the mandate says."""
         deployer = self.evm.deploy("PurseHubDeployer", self.factory.address)
-        made = deployer.send(
-            self.stranger, "deploy", (per_payment, per_day, float_, b"\0" * 32)
-        ).one("HubDeployed")
+        made = deployer.send(self.stranger, "deploy", (per_payment, per_day, float_, payees)).one(
+            "HubDeployed"
+        )
         return self.evm.at("PurseHub", made["hub"])
 
     def purse(self, hub: Contract, vault: Contract) -> Contract:

@@ -18,6 +18,9 @@ SOURCES: Final = (
     "MandateTypes.sol",
     "VaultLens.sol",
     "SigCheck.sol",
+    "Purse.sol",
+    "PurseHub.sol",
+    "PurseHubDeployer.sol",
 )
 KNOWN: Final = CONTRACTS / "survivors.txt"
 

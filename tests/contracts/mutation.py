@@ -52,6 +52,7 @@ TESTS: Final = (
     "factory",
     "threats",
     "safe",
+    "purse",
 )
 HERE: Final = Path(__file__).parent
 KEPT: Final = harness.ROOT / "build" / "mutants.jsonl"
