@@ -6,6 +6,9 @@ import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {TestUSDC} from "../mocks/TestUSDC.sol";
 import {MandateVault} from "../src/MandateVault.sol";
 import {AllowedCall, ValueProbe} from "../src/MandateTypes.sol";
+import {IVaultFactory, Purse} from "../src/Purse.sol";
+import {Policy, PurseHub} from "../src/PurseHub.sol";
+import {PurseHubDeployer} from "../src/PurseHubDeployer.sol";
 import {Setting} from "./Setting.sol";
 import {vm} from "./Vm.sol";
 
@@ -237,5 +240,93 @@ contract Symbolic is Setting {
         assert(fee == gain * FEE_BPS / 10_000); // rounded down
         assert(vault.totalReturned() == returned && vault.totalSpent() == spent);
         assert(usdc.balanceOf(address(vault)) == fee && usdc.balanceOf(_owner) == held - fee);
+    }
+}
+
+/// @notice The purse of one vault, whose hub allows 100 a payment: for all bills with the agent's signature alone, and all amounts.
+contract PurseSymbolic is Setting {
+    address private constant AGENT = address(0xA6E27);
+    address private constant KEEPER = address(0x4EE9E4);
+    uint256 private constant PER_PAYMENT = 100 * USD;
+    bytes32 private constant TRANSFER = keccak256(
+        "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
+    );
+    PurseHub private _hub;
+    Purse private _purse;
+    address private _owner;
+
+    function setUp() external {
+        vm.warp(START);
+        found(KEEPER);
+        _owner = address(new YesOwner());
+        PurseHubDeployer deployer = new PurseHubDeployer(IVaultFactory(address(factory)));
+        _hub = PurseHub(deployer.deploy(Policy(uint128(PER_PAYMENT), 0, 0, 0)));
+        AllowedCall[] memory calls = new AllowedCall[](2);
+        calls[0] = AllowedCall(address(_hub), PurseHub.fund.selector, 0);
+        calls[1] = AllowedCall(address(_hub), PurseHub.drain.selector, 0);
+        open(_owner, AGENT, calls, new ValueProbe[](0));
+        vm.prank(AGENT);
+        vault.execute(address(_hub), abi.encodeCall(PurseHub.fund, (USD)), USD);
+        (, address purse) = _hub.purseOf(address(vault));
+        _purse = Purse(purse);
+        vm.roll(1_000);
+    }
+
+    struct Asked {
+        bytes32 hash;
+        uint256 to;
+        uint256 value;
+        uint256 validAfter;
+        uint256 validBefore;
+        bytes32 nonce;
+        bytes32 r;
+        bytes32 s;
+        uint8 v;
+    }
+
+    /// @notice A bill is agreed to only where it is this purse's own, the agent's that the vault names now, to somebody else, within
+    ///         payment, approval amount, time, end and epoch; to everything else the answer is a no, and never a revert.
+    function check_BillIsWithinTheTerms(Asked memory a, uint256 time, bool paused) external {
+        vm.assume(time >= START && time < START + 400 days);
+        if (paused) {
+            vm.prank(_owner);
+            vault.revokeAgent();
+        }
+        vm.warp(time);
+        bytes memory signature =
+            abi.encodePacked(a.to, a.value, a.validAfter, a.validBefore, a.nonce, a.r, a.s, a.v);
+        (bool ok, bytes memory answer) =
+            address(_purse).staticcall(abi.encodeCall(Purse.isValidSignature, (a.hash, signature)));
+        assert(ok && answer.length == 32);
+        if (bytes4(answer) != 0x1626ba7e) {
+            assert(bytes4(answer) == 0xffffffff);
+            return;
+        }
+        assert(!paused && time < START + 30 days);
+        assert(a.value != 0 && a.value <= PER_PAYMENT && a.value <= ABOVE);
+        assert(a.validAfter < time && time < a.validBefore && a.validBefore - a.validAfter <= 1 hours);
+        assert(bytes4(a.nonce) == 0);
+        assert(a.to <= type(uint160).max);
+        assert(a.to != uint160(address(vault)) && a.to != uint160(address(_purse)) && a.to != uint160(address(_hub)));
+        bytes32 message =
+            keccak256(abi.encode(TRANSFER, address(_purse), a.to, a.value, a.validAfter, a.validBefore, a.nonce));
+        assert(a.hash == keccak256(abi.encodePacked(hex"1901", usdc.DOMAIN_SEPARATOR(), message)));
+        assert(ecrecover(a.hash, a.v, a.r, a.s) == AGENT);
+    }
+
+    /// @notice What a drain returns to the vault is at most what the vault put in and at most what is there; the rest is the owner's.
+    function check_DrainReturnsNoMoreThanFunded(uint40 inside, uint40 held) external {
+        bytes32 book = bytes32(uint256(keccak256(abi.encode(address(vault), uint256(0)))) + 1);
+        vm.store(address(_hub), book, bytes32(uint256(inside) << 128));
+        vm.assume(held >= USD);
+        usdc.mint(address(_purse), held - USD);
+        uint256 before = usdc.balanceOf(address(vault));
+        vm.prank(AGENT);
+        (bool ok,) = address(vault).call(abi.encodeCall(vault.execute, (address(_hub), abi.encodeCall(PurseHub.drain, ()), 0)));
+        assert(ok);
+        uint256 returned = vault.totalReturned();
+        assert(returned <= inside && returned <= held && (returned == inside || returned == held));
+        assert(usdc.balanceOf(address(vault)) == before + returned && usdc.balanceOf(_owner) == held - returned);
+        assert(usdc.balanceOf(address(_purse)) == 0 && uint256(vm.load(address(_hub), book)) >> 128 == 0);
     }
 }
