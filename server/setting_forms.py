@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib.util import find_spec
 from typing import Final
+
+from domain.mandates.markets import from_config
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
 _PRIVATE_KEY: Final = re.compile(r"[0-9a-fA-F]{64}")
@@ -21,9 +24,23 @@ def is_private_key(text: str) -> bool:
     return _PRIVATE_KEY.fullmatch(digits) is not None and 0 < int(digits, 16) < _CURVE_ORDER
 
 
+NO_OTLP: Final = "what sends them is missing: pip install 'mandate-wallet[otel]'"
+
+
 def has_otlp() -> bool:
     """Whether the extra `otel` is installed."""
     try:
         return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
     except ModuleNotFoundError:
         return False
+
+
+def check_markets(text: str) -> None:
+    """Look whether a text is a markets file. Errors: ValueError, with what is wrong."""
+    data = tomllib.loads(text)
+    if unknown := sorted(data.keys() - {"as_of", "markets"}):
+        raise ValueError(f"the file has {', '.join(unknown)} beside its [[markets]]")
+    rows = data.get("markets", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("markets are tables: [[markets]]")
+    from_config(rows)

@@ -20,7 +20,6 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from domain.mandates.markets import from_config
 from domain.refusals import Refused
 from domain.settings import SWITCHES, Config, Switches, Trading
 from domain.trading.builder_fee import MOST_TENTHS_BPS
@@ -30,7 +29,14 @@ from domain.wire_fields import JsonObject
 from server.chain_settings import ChainSettings as ChainSettings
 from server.chain_settings import UrlWithSecret
 from server.mail_server import mail_server
-from server.setting_forms import BASE_URL, SOCKET_PATH_BYTES, has_otlp, is_private_key
+from server.setting_forms import (
+    BASE_URL,
+    NO_OTLP,
+    SOCKET_PATH_BYTES,
+    check_markets,
+    has_otlp,
+    is_private_key,
+)
 from storage.errors import DatabaseTimeouts
 from tools.model.mail_address import is_email_address
 from tools.model.rate_limiter import networks
@@ -72,6 +78,10 @@ class Settings(BaseSettings):
     `lock_timeout`, `idle_in_transaction_session_timeout`, `plan_cache_mode` and `jit` into its
     `ignore_startup_parameters`, and `ALTER ROLE … SET plan_cache_mode = force_generic_plan`.
     """
+    database_read_url: UrlWithSecret | None = None
+    """A standby of the same PostgreSQL, for the Hall and statements ([scaling](scaling.md))."""
+    database_read_lag_ms: int = Field(default=5_000, ge=100, le=600_000)
+    """How old a read by it may be; while it is further behind, or away, the primary is read."""
     database_pool: int = Field(default=16, ge=1, le=1_000)
     """Connections of a process to PostgreSQL."""
     database_statement_cache: int = Field(default=100, ge=0, le=10_000)
@@ -113,10 +123,7 @@ class Settings(BaseSettings):
     """
 
     traces: str = "off"
-    """`on`: each call is a trace of OpenTelemetry, from the request to its statements and questions
-    to nodes; it needs the extra `otel` and goes by OTLP over HTTP to
-    `OTEL_EXPORTER_OTLP_ENDPOINT` ([operating](operating.md#traces)).
-    """
+    """`on`: each call is a trace of OpenTelemetry ([traces](operating.md#traces); extra `otel`)."""
 
     # Section: Chains
     default_chain_id: int = 84532
@@ -428,20 +435,14 @@ class Settings(BaseSettings):
     @classmethod
     def _are_markets(cls, value: Path | None) -> Path | None:
         if value is not None:
-            data = _data(value, "markets.toml")
-            if unknown := sorted(data.keys() - {"as_of", "markets"}):
-                raise ValueError(f"the file has {', '.join(unknown)} beside its [[markets]]")
-            rows = data.get("markets", [])
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise ValueError("markets are tables: [[markets]]")
-            from_config(rows)
+            check_markets(value.read_text())
         return value
 
     @field_validator("traces")
     @classmethod
     def _can_be_sent(cls, value: str) -> str:
         if is_on(value) and not has_otlp():
-            raise ValueError("what sends them is missing: pip install 'mandate-wallet[otel]'")
+            raise ValueError(NO_OTLP)
         return value
 
     @field_validator("trusted_proxies")

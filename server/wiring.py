@@ -21,6 +21,7 @@ from server.mail_server import mail_server
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from server.tracing import tracer_of
+from storage.read_replica import ReadReplica
 from storage.store import Store, open_store
 from tools.model.operation import Deps
 from tools.model.switches import is_on
@@ -82,6 +83,7 @@ async def build_runtime(
 
     tracer = None if metrics is None else tracer_of(settings)
     store = await _opened(settings, metrics)
+    replica = await _replica(settings, store)
     time = clock or SystemClock()
     chains = EvmChains(settings.chain_facts, settings.chain_call_ms)
     venues = LazyVenues(settings, time, store)
@@ -111,15 +113,25 @@ async def build_runtime(
         sealing=settings.state_ring(),
         watch=metrics or NullTelemetry(),
         tracer=tracer,
+        replica=replica,
     )
     try:
         yield Runtime(settings, deps, chains, venues)
     finally:
         await venues.close()
         await chains.close()
+        if replica is not None:
+            await replica.close()
         await store.close()
         if tracer is not None:
             await tracer.close()
+
+
+async def _replica(settings: Settings, primary: Store) -> ReadReplica | None:
+    if settings.database_read_url is None:
+        return None
+    standby = await open_store(settings.database_read_url, settings.patience())
+    return ReadReplica(primary, standby, settings.database_read_lag_ms)
 
 
 async def _opened(settings: Settings, metrics: Metrics | None) -> Store:

@@ -7,6 +7,7 @@ import ctypes
 import importlib.util
 import itertools
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -167,6 +168,15 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(work)
 
 
+def partitions() -> str:
+    """The statements of docs/scaling.md that divide the ledger by mandate. PARTITIONED=1 gives them to
+    every database of a run: what is tested of the one schema is so tested of the other.
+    """
+    page = (Path(__file__).parents[1] / "docs" / "scaling.md").read_text()
+    (statements,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
+    return str(statements)
+
+
 @pytest.fixture(scope="session")
 def pg_server() -> Iterator[str]:
     """A PostgreSQL server for this test session, with a migrated template; yields its URL without a database."""
@@ -178,6 +188,8 @@ def pg_server() -> Iterator[str]:
     with running_postgres(binaries, _QUICK, _quick_folder()) as url:
         _run(_sql(url + "/postgres", "CREATE DATABASE template_wallet"))
         migrate.upgrade(url + "/template_wallet")
+        if "PARTITIONED" in os.environ:
+            _run(_sql(url + "/template_wallet", partitions()))
         yield url
 
 

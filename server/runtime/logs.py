@@ -83,7 +83,8 @@ def secrets_of(settings: Settings) -> list[str]:
     for chain in settings.chains.values():
         for url in (chain.rpc_url, chain.paymaster_url, *chain.rpc_urls.split(",")):
             secrets += _behind_host(url or "")
-    secrets += _of_database(settings.database_url)
+    for url in (settings.database_url, settings.database_read_url or ""):
+        secrets += _of_database(url)
     return [secret for secret in secrets if len(secret) >= LEAST_SECRET]
 
 

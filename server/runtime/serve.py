@@ -95,6 +95,8 @@ async def serve_until(
         mcp, wrong = LazyMcpApp(deps), list[Exception]()
         app = application(deps, mcp, demo)
         app[GAUGES].append(parts.chains.gauges)
+        if deps.replica is not None:
+            app[GAUGES].append(deps.replica.gauges)
         runner = await listen_on(app, sock)
         try:
             group.start_soon(watch_loop, metrics)

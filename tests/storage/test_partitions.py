@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import asyncpg
 import pytest
 
@@ -12,12 +9,10 @@ from storage.integrity.ledger_check import verify
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.campaign.audit import chained, read_record
-from tests.databases import PATIENT
+from tests.databases import PATIENT, partitions
 from tests.storage import material as m
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
-PAGE = (Path(__file__).parents[2] / "docs" / "scaling.md").read_text()
-(SQL,) = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 MANDATES = tuple(f"m_{n}" for n in range(8))
 
 
@@ -35,7 +30,7 @@ async def test_a_ledger_partitioned_by_mandate_goes_on_as_before(pg_url: str) ->
     await store.close()
     connection = await asyncpg.connect(pg_url)
     async with connection.transaction():
-        await connection.execute(SQL)
+        await connection.execute(partitions())
     store = await open_store(pg_url, PATIENT)
     await store.write(lambda uow: written(uow, "after"))
     seen = await store.read(lambda uow: [uow.ledger.head(i)[0] for i in MANDATES])

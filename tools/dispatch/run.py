@@ -277,7 +277,8 @@ async def _perform(
         return store_result(uow, idempotency_key, to_result(op, handler(uow, ctx)))
 
     if not op.writes:
-        return await deps.store.read(work)
+        is_late = op.may_lag and deps.replica is not None
+        return await (deps.replica if is_late and deps.replica else deps.store).read(work)
     return await written(call.deps, caller, work, read_set)
 
 

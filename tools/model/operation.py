@@ -26,6 +26,7 @@ from domain.settings import Config, Switches
 from domain.spans import Tracer
 from domain.trading.throttle import Throttle
 from storage.prefetch.read_set import ReadSet
+from storage.read_replica import ReadReplica
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tools.model.client_documents import ClientDocuments
@@ -150,6 +151,7 @@ class Deps:
     email: bool = False
     watch: Telemetry = field(default_factory=NullTelemetry)
     tracer: Tracer | None = None
+    replica: ReadReplica | None = None
     credential_cache: CredentialCache = field(default_factory=CredentialCache)
     sealing: KeyRing = field(default_factory=ephemeral_ring)
     stored: OwnerDays = field(default_factory=OwnerDays)
@@ -300,6 +302,7 @@ class Operation:
     `in_query` names inputs that travel in the query of a write route; a GET has all of them there.
     `scope` is what an app's access token needs for it, where that is not what follows from `auth`
     and `writes`.
+    `may_lag`: a read that may be as of a few seconds ago, which a read replica takes.
     """
 
     name: str
@@ -332,6 +335,7 @@ class Operation:
     streams: bool = False
     long: bool = False
     scope: Scope | None = None
+    may_lag: bool = False
 
     @property
     def needed_scope(self) -> Scope | None:

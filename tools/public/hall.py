@@ -144,6 +144,7 @@ _hall_operation: Final = partial(Operation, auth="open", family="hall", weight=H
 OPERATIONS: Final = (
     _hall_operation(
         name="hall_list",
+        may_lag=True,
         title="Read the Hall",
         summary="Agents with their measured results in fixed windows, by one fact; a page ends "
         "where 64 KiB are full.",
@@ -155,6 +156,7 @@ OPERATIONS: Final = (
     ),
     _hall_operation(
         name="hall_proof",
+        may_lag=True,
         title="Read the proof strip",
         summary="Four live numbers.",
         route=("GET", "/wallet/hall/proof"),
@@ -164,6 +166,7 @@ OPERATIONS: Final = (
     ),
     _hall_operation(
         name="hall_agent",
+        may_lag=True,
         title="Read one agent of the Hall",
         summary="One agent's measured record: mandates, chart, policy changes.",
         route=("GET", "/wallet/hall/{agent_id}"),

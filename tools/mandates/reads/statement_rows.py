@@ -116,6 +116,7 @@ async def read_rows(
 OPERATIONS: Final = (
     Operation(
         name="owner_statement_rows",
+        may_lag=True,
         title="Read the rows behind statements",
         summary="Every row of a period with its transaction, its counter-value and what it "
         "changes: flows, result, fees by type. All pages sum up to the statements.",

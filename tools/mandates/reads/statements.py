@@ -148,6 +148,7 @@ def _next_chunk(owner: str, period: Week, at: str | None, uow: UnitOfWork) -> li
 OPERATIONS: Final = (
     Operation(
         name="owner_statement",
+        may_lag=True,
         title="Read a weekly statement",
         summary="Worth, flows, result, fees, allowed against used of a week; its breaches "
         "and steps, a page of ledger rows at a time.",
@@ -162,6 +163,7 @@ OPERATIONS: Final = (
     ),
     Operation(
         name="owner_statement_all",
+        may_lag=True,
         title="Read the week across mandates",
         summary="Totals, and one row a mandate, paged.",
         auth="owner",
