@@ -9,24 +9,38 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chain.contracts import abi_codec
-from chain.rpc.decoding import SILENT
+from chain.logs.purse_logs import paired
+from chain.networks import ChainConfig
+from chain.offline_chain import OfflineChain
+from chain.rpc.decoding import SILENT, Log
 from devtools.devchain import RpcError
-from domain.chain_facts import BlockStamp, VaultLog, VaultState
+from domain.chain_facts import BlockStamp, PurseFacts, VaultLog, VaultState
 from domain.money import Usdc
-from tests.contracts.harness import START, USD, Contract, Refusal, World
+from tests.contracts.harness import START, USD, Contract, Refusal, World, selector
 
 HOUR = 3_600
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block: what it holds of the vault, and the vault after it."""
+    """One block: what it holds of the vault and of its purse, and both after it.
+
+    Units: `in_purse` is the purse's balance, `paid` what the payees have got, micro-USDC.
+    """
 
     stamp: BlockStamp
     tx: str | None
     logs: tuple[VaultLog, ...]
     vault: VaultState
     paused: bool
+    in_purse: int = 0
+    paid: int = 0
+    epoch: int = 0
+
+    @property
+    def own_logs(self) -> tuple[VaultLog, ...]:
+        """Those of the vault alone, as a receipt brings them."""
+        return tuple(g for g in self.logs if g.address == self.vault.address)
 
 
 @dataclass(frozen=True)
@@ -47,18 +61,53 @@ class History:
 
 
 class Stage:
-    """One deployed EVM; every history begins at the same block of it."""
+    """One deployed EVM; every history begins at the same block of it. With `purse` the agent pays
+    bills too.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, *, purse: bool = False) -> None:
         self.world = World()
         calls, probes = self.world.calls()[:2], self.world.probes()[:1]
+        self.hub = self.world.hub() if purse else None
+        if self.hub is not None:
+            calls += [(self.hub.address, selector(s), 0) for s in ("fund(uint256)", "drain()")]
         self.vault = self.world.create(self.world.terms(calls, probes), calls, probes)
         self.first = self.world.evm.chain.head.number
-        self.actions = [
+        self.payees = self.world.evm.people[7:9]
+        self.purse = None if self.hub is None else self._predicted(self.hub)
+        self.reader = OfflineChain(ChainConfig(31337, usdc=self.world.usdc.address))
+        pays = [
+            self.fund,
+            self.fund,
+            self.bill,
+            self.bill,
+            self.bill,
+            self.drain,
+            self.void,
+            self.gift,
+            self.sweep,
+        ]
+        self.actions = (2 * pays if purse else []) + [
             self.invest, self.invest, self.invest, self.redeem, self.redeem, self.deposit, self.deposit, self.gain, self.lose,
             self.donate, self.sync, self.pause, self.resume, self.resume, self.later, self.later, self.mark, self.stop,
             self.withdraw, self.settle, self.pay, self.unwind, self.unwind,
         ]  # fmt: skip
+
+    def _predicted(self, hub: Contract) -> Contract:
+        """Where the purse will be: it is made once, and what made it is taken back."""
+        self.world.deposit(self.vault, USD)
+        self.world.act(self.vault, hub, "fund", 1, approve=1)
+        purse = self.world.purse(hub, self.vault)
+        self.world.evm.chain.truncate(self.first)
+        return purse
+
+    @property
+    def facts(self) -> PurseFacts | None:
+        """The purse as the reader knows it."""
+        if self.purse is None or self.hub is None:
+            return None
+        addresses = (self.purse.address, self.hub.address, self.vault.address)
+        return PurseFacts(*(a.lower() for a in addresses))
 
     def history(self, seed: int, length: int) -> History:
         """Play a life; the same seed gives the same one."""
@@ -68,6 +117,9 @@ class Stage:
         self.chance = random.Random(seed)  # noqa: S311
         self.seen: dict[bytes, Block] = {}
         self.deposit()
+        for _ in range(0 if self.purse is None else 3):
+            with contextlib.suppress(Refusal):  # it may be more than was deposited
+                self.fund()
         self.play(length)
         depth = self.chance.randint(0, min(6, chain.head.number - self.first - 1))
         fork = chain.head.number - depth
@@ -180,6 +232,46 @@ class Stage:
     def later(self) -> None:
         self.world.evm.time += self.chance.choice([60, HOUR, 14 * HOUR, 30 * HOUR])
 
+    # -- the purse
+
+    def fund(self) -> None:
+        amount = self.amount(60)
+        self.world.act(self.vault, self.hub, "fund", amount, approve=amount)
+        self.read()
+
+    def drain(self) -> None:
+        if self.chance.random() < 0.5:
+            self.world.act(self.vault, self.hub, "drain")
+        else:
+            by = self.chance.choice([self.world.owner, self.world.agent, self.world.keeper])
+            self.world.unwind(self.vault, by, self.hub, "drain")
+        self.read()
+
+    def bill(self) -> None:
+        """A bill of the agent, settled by a stranger; sometimes twice, which reverts."""
+        if not self._is_open():
+            return
+        to, n = self.chance.choice(self.payees), self.chance.getrandbits(200)
+        bill = self.world.bill(self.purse, to, self.amount(20), n)
+        for _ in range(self.chance.choice([1, 1, 2])):
+            self.world.settle_bill(self.purse, bill)
+            self.read()
+
+    def void(self) -> None:
+        if self._is_open() and self.chance.random() < 0.5:
+            self.purse.send(self.chance.choice([self.world.owner, self.world.agent]), "void")
+            self.read()
+
+    def gift(self) -> None:
+        self.mint(self.purse)
+
+    def sweep(self) -> None:
+        self.hub.send(self.world.stranger, "sweep", self.vault.address)
+        self.read()
+
+    def _is_open(self) -> bool:
+        return bool(self.world.evm.code(self.purse.address))
+
     # -- what is seen of it
 
     def blocks(self, low: int, high: int) -> tuple[Block, ...]:
@@ -202,10 +294,34 @@ class Stage:
             tx = "0x" + txs[0].hash.hex() if txs else None
             logs = tuple(self.logs(txs[0].logs, tx, stamp)) if txs and tx else ()
             assert block is head or not logs, "two blocks of the vault between two looks"
-            self.seen[block.hash] = Block(stamp, tx, logs, self.at(vault, stamp), paused)
+            self.seen[block.hash] = Block(
+                stamp, tx, logs, self.at(vault, stamp), paused, *self.in_purse()
+            )
+
+    def in_purse(self) -> tuple[int, int, int]:
+        """(its balance, what its payees have got, its epoch)."""
+        if self.purse is None:
+            return 0, 0, 0
+        paid = sum(self.world.balance(payee) for payee in self.payees)
+        epoch = self.purse.read("epoch") if self._is_open() else 0
+        return self.world.balance(self.purse), paid, epoch
+
+    def purse_logs(self, raws: Any, tx: str, stamp: BlockStamp) -> list[VaultLog]:
+        """The logs of the purse, as the reader makes them."""
+        if self.facts is None:
+            return []
+        logs = [
+            Log(
+                address="0x" + address.hex(), topics=tuple(t.to_bytes(32, "big") for t in topics),
+                data=data, block=stamp.number, block_hash=stamp.hash, tx_hash=tx, index=index,
+            )
+            for index, (address, topics, data) in enumerate(raws)
+        ]  # fmt: skip
+        read = [g for raw in logs if (g := self.reader.purse_log(raw, stamp)) is not None]
+        return paired(read, {self.facts.address: self.facts})
 
     def logs(self, raws: Any, tx: str, stamp: BlockStamp) -> list[VaultLog]:
-        found = []
+        found = self.purse_logs(raws, tx, stamp)
         for index, (address, topics, data) in enumerate(raws):
             if address != bytes.fromhex(self.vault.address[2:]):
                 continue
@@ -216,7 +332,7 @@ class Stage:
             name, args = told
             digest = args["mandate"]
             found.append(VaultLog(name, self.vault.address, digest, args, tx, index, stamp))
-        return found
+        return sorted(found, key=lambda g: g.log_index)
 
     def state(self) -> dict[str, Any]:
         told = self.world.lens.read("readOne", self.vault.address)

@@ -23,9 +23,12 @@ from chain.contracts.sign_in import SiweSignIn
 from domain.chain_facts import Receipt
 from domain.ledger.events.event_kinds import HOUSE
 from domain.ledger.state.ledger_state import EMPTY, apply
+from domain.ledger.state.measured import MeasuredBook
 from domain.mandates.mandate import Mandate, Status
+from domain.mandates.purses import PurseTerms
 from domain.mandates.targets import Target
 from domain.money import ZERO, Usdc
+from domain.reads.statement import figures
 from domain.rules.caps import day_used
 from domain.rules.snapshot import MandateSnapshot, today
 from domain.rules.valuation import agent_fee_reserved, cash, valued, worth
@@ -59,11 +62,12 @@ class Tally:
     steps: int = 0
     compared: int = 0
     reorganised: int = 0
+    payments: int = 0
 
     def __str__(self) -> str:
         return (
             f"{self.lives} lives, {self.steps} steps, {self.compared} of them compared with the "
-            f"vault, {self.reorganised} reorganisations, 0 wrong"
+            f"vault, {self.reorganised} reorganisations, {self.payments} payments, 0 wrong"
         )
 
 
@@ -82,6 +86,9 @@ class Life:
         self.branch = list(history.trunk + history.lost)
         market, vault = stage.world.market.address, history.vault
         uow.mandates.add(self.mandate(market, vault, stage))
+        self.has_purse = stage.facts is not None
+        if stage.facts is not None:
+            uow.chainlog.add_purse(self.chain_id, self.id, stage.facts)
 
     def mandate(self, market: str, vault: str, stage: Stage) -> Mandate:
         probe = "0x" + stage.world.probes()[0][1].hex()
@@ -100,12 +107,15 @@ class Life:
             self_args=(1, 2),
             market="test-market",
         )
+        hub = None if stage.hub is None else PurseTerms(hub=stage.hub.address)
+        paid = () if hub is None else (Target("x402", purse=hub),)
         return Mandate(
             public_id=self.id, owner_id="u_owner", owner_address=stage.world.owner, agent_id="u_agent",
             agent_address=stage.world.agent, budget_usdc=Usdc(1_000_000_000), per_tx_cap_usdc=Usdc(200_000_000),
             daily_cap_usdc=Usdc(500_000_000), horizon_days=30, stop_floor_bps=2_000, payout_bps=1_000, chain_id=self.chain_id,
             status=Status.SIGNED, created_at=self.now, signed_at=self.now, accepted_at=self.now,
-            ends_at=self.now + timedelta(days=400), vault_address=vault, allowed_targets=(Target("vault"), target, back),
+            ends_at=self.now + timedelta(days=400), vault_address=vault,
+            allowed_targets=(Target("vault"), target, back, *paid),
         )  # fmt: skip
 
     # -- moves
@@ -128,6 +138,7 @@ class Life:
             move()
             self.check()
         assert self.whole
+        self.tally.payments += self.uow.ledger.state(self.id).measured.purse.payments
         self.law()
 
     @property
@@ -171,7 +182,7 @@ class Life:
         m = self.uow.mandates.get(self.id)
         assert m is not None
         assert block.tx is not None
-        ingest_transaction(self.desk(), m, block.tx, block.logs)
+        ingest_transaction(self.desk(), m, block.tx, block.own_logs)
         self.high = max(self.high, block.stamp.number)
 
     def report(self) -> None:
@@ -277,9 +288,23 @@ class Life:
         assert (m.stopped_at is not None, m.settled_at is not None) == (
             vault.stopped, vault.settled
         )  # fmt: skip
+        self.check_purse(block, told)
         gain = vault.total_returned + vault.positions - vault.total_spent
         settles = vault.fee_owed if vault.settled else max(ZERO, gain).share_down(1_000)
         assert agent_fee_reserved(case) == settles
+
+    def check_purse(self, block: Block, told: MeasuredBook) -> None:
+        """The purse holds what its rows leave in it, and what they paid is what its payees got; what
+        left the vault is in a market, paid, or in the purse.
+        """
+        purse, state = told.purse, self.uow.ledger.state(self.id)
+        assert (purse.inside, purse.paid, purse.epoch) == (block.in_purse, block.paid, block.epoch)
+        assert purse.agrees
+        assert sum(p.amount for p in purse.newest.values()) == purse.paid
+        spent = figures(EMPTY, state).spent
+        assert spent.total == spent.payments + spent.in_purse + spent.others
+        assert spent.payments.micros == block.paid
+        assert state.fee_tools - state.claimed.fee_tools == block.paid
 
     def law(self) -> None:
         """The measured book is that of the house's rows alone, and no clean call is flagged."""
@@ -320,9 +345,21 @@ async def test_a_few_lives_come_to_what_the_vault_says(sqlite_url: str) -> None:
     await store.close()
 
 
+@pytest.mark.slow
+async def test_a_few_lives_with_payments_come_to_what_vault_and_purse_say(sqlite_url: str) -> None:
+    store = await open_store(sqlite_url)
+    tally = await _play(store, Stage(purse=True), 60, SEED)
+    assert tally.lives == 60
+    assert tally.reorganised > 0
+    assert tally.payments > tally.lives / 2
+    assert (await verify(store)).ok
+    await store.close()
+
+
 @pytest.mark.campaign
-async def test_thousands_of_lives_come_to_what_the_vault_says(sqlite_url: str) -> None:
-    lives, stage = int(os.environ.get("LIVES", "4000")), Stage()
+@pytest.mark.parametrize("purse", [False, True], ids=["vault", "purse"])
+async def test_thousands_of_lives_come_to_what_the_vault_says(sqlite_url: str, purse: bool) -> None:
+    lives, stage = int(os.environ.get("LIVES", "4000")), Stage(purse=purse)
     print(f"LIVES={lives} LIVES_SEED={SEED}")
     store = await open_store(sqlite_url)
     print(await _play(store, stage, lives, SEED))

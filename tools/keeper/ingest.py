@@ -156,7 +156,7 @@ def ingest_transaction(
         if known is None:
             returned = _find_returned(dead, new, log)
             dead = [t for t in dead if t is not returned]
-            rows.append(_add(ctx, mandate, log, new, histories, returned))
+            rows.append(_add(ctx, mandate, log, new, of_tx, returned))
         # With a part of the transaction gone, what is left of it is told anew: it was mined again.
         elif gone or _moved(known.now, log):
             moved = _with_cash(ctx, mandate, _restated(new, known, log), log)
