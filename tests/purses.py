@@ -129,9 +129,11 @@ async def at_once(world: World, wallet: LocalWallet, calls: Sequence[Call]) -> s
     return "0x" + world.evm.chain.send_raw(raw).hex()
 
 
-async def opened(world: World, *, hosts: Sequence[str] = (), **terms: Any) -> Purse:
+async def opened(
+    world: World, *, hosts: Sequence[str] = (), purse: Any = None, **terms: Any
+) -> Purse:
     """A working mandate with a purse that was never opened."""
-    targets = [{"kind": "vault"}, {"kind": "x402", "hosts": list(hosts), "purse": {}}]
+    targets = [{"kind": "vault"}, {"kind": "x402", "hosts": list(hosts), "purse": purse or {}}]
     m = await working(world, allowed_targets=targets, **terms)
     (known,) = await world.store.read(lambda uow: uow.chainlog.purses_of(m.id))
     kept = await world.store.read(lambda uow: uow.mandates.get(m.id))

@@ -169,8 +169,8 @@ def _purse_phrase(mandate: Mandate, t: Target, purse: PurseTerms) -> str:
         purse.float_limit(mandate.daily_cap),
     )
     payment, day, at_once = (format_usdc(str(amount)) for amount in amounts)
-    to = f"to {len(purse.payees)} named payees" if purse.payees else "to anybody"
-    hosts = f"; this service holds them to {len(t.hosts)} named hosts" if t.hosts else ""
+    to = f"to named payees ({len(purse.payees)})" if purse.payees else "to anybody"
+    hosts = f"; this service holds them to named hosts ({len(t.hosts)})" if t.hosts else ""
     return (
         f"paid services (x402), each bill signed by the agent's own key: at most {payment} a "
         f"payment, {day} a day, {at_once} at risk at once, {to}{hosts}"

@@ -55,7 +55,7 @@ def purse_read(snapshot: MandateSnapshot) -> PurseRead | None:
     day = book.day(today(snapshot))
     return PurseRead(
         purse=at.address,
-        hub=at.hub,
+        hub=terms.hub,
         float_=terms.float_limit(mandate.daily_cap),
         per_payment=terms.per_payment(mandate.per_tx_cap),
         per_day=terms.per_day(mandate.daily_cap),

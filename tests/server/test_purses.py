@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from chain.contracts import abi_codec
 from domain.chain_facts import Call
+from domain.mandates.bills import Bill
 from domain.money import Usdc
 from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
@@ -17,6 +18,8 @@ from tests.purses import PAYEE, URL, Purse, at_once, opened
 from tests.server.test_sums import kept_by
 from tests.tools.keeper.test_attach import lost
 from tests.tools.keeper.test_transfers_chain import ticks, token
+from tests.tools.paying import paid as signed_payment
+from tests.tools.paying import settled
 from tests.world import Evm, World, a_world
 
 pytestmark = pytest.mark.anyio
@@ -280,6 +283,36 @@ async def test_a_report_of_a_bill_that_is_none_is_refused(
     purse = await opened(world)
     told = await reported(purse, **{name: value})
     assert (told.status, told.body["error"]) == (400, "invalid_request")
+
+
+async def test_a_payment_whose_bill_was_made_here_needs_no_report(world: World) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    payment = (await signed_payment(purse.m, "0.25"))["payment_payload"]
+    (bill,) = (await purse.read())["open_bills"]
+    assert (bill["amount_usdc"], bill["resource"]) == ("0.250000", URL)
+    assert await settled(world, payment)
+    await keeper.round()
+    (_, row) = await purse.rows()
+    assert (row["payload"]["resource"], row["payload"]["nonce"]) == (
+        URL, payment["payload"]["authorization"]["nonce"],
+    )  # fmt: skip
+    assert (await purse.read())["open_bills"] == []
+    assert (await bills(purse))[0].paid_at is not None
+    lost(world, row["tx_hash"])
+    await keeper.round()
+    assert (await bills(purse))[0].paid_at is None
+    assert await settled(world, payment)
+    world.clock.forward(hours=2)
+    await keeper.round()
+    assert (await bills(purse))[0].paid_at is not None
+    assert await flags(purse) == []
+    await agrees(purse)
+
+
+async def bills(purse: Purse) -> Sequence[Bill]:
+    return await purse.world.store.read(lambda uow: uow.bills.page(purse.m.id, after=None, limit=9))
 
 
 # -- reorganisations

@@ -339,7 +339,7 @@ def load_snapshot(
         marks=facts.marks,
         wrong_chain=facts.node_failed,
         complete=facts.complete,
-        purse=purses[0] if purses else None,
+        purse=replace(purses[0], address=ctx.chains.address(purses[0].address)) if purses else None,
         open_bills=tuple(uow.bills.open(mandate.public_id, ctx.now)) if purses else (),
     )
 
