@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from domain.agents.key_rules import AgentCall
+from domain.agents.key_rules import AgentCall, PurseBill
 from domain.chain_facts import (
     BlockStamp,
     Call,
@@ -322,3 +322,8 @@ class AgentSigner(Protocol):
         self, key: str, terms: SignedTerms, targets: Sequence[Target], call: AgentCall
     ) -> str:
         """The signed bytes of a call of the vault of these terms, 0x hex."""
+
+    async def agent_signed_bill(
+        self, key: str, terms: SignedTerms, targets: Sequence[Target], asked: PurseBill
+    ) -> str:
+        """The signature over a bill of the purse of the vault of these terms, 0x hex."""

@@ -17,7 +17,7 @@ from server.signer.agent_keys import AgentKeys
 from server.signer.client import SignerClient
 from server.signer.daemon import Signer, listening
 from server.system import SystemIds
-from tests.world import CHAIN_ID, PLENTY, Mandated, World, market_targets
+from tests.world import CHAIN_ID, HUB_GAS, PLENTY, Mandated, World, market_targets
 from venue.keystore import Keystore
 
 COIN = 10**18
@@ -71,6 +71,9 @@ async def hosted(world: World, *, gas: int = COIN, accepted: bool = True, **term
     signature = m.owner_wallet.sign_typed(asked["typed_data"])
     assert (await m.as_owner("owner_sign", signature=signature)).status == 200
     create: Any = (await m.as_owner("owner_create_call")).body
+    if create.get("first"):
+        ok, _ = await world.mined(m.owner_wallet, create["first"], gas=HUB_GAS)
+        assert ok
     ok, tx = await world.mined(m.owner_wallet, create["call"])
     assert ok
     attached: Any = (await m.as_owner("owner_vault_attach", tx_hash=tx)).body

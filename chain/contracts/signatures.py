@@ -49,6 +49,13 @@ def recover(digest: bytes, signature: bytes) -> str | None:
     return str(key.to_checksum_address())
 
 
+def sign(key: bytes | str, digest: str) -> str:
+    """Sign a digest with a key: r, s and v, 0x hex."""
+    raw = key if isinstance(key, bytes) else bytes.fromhex(key.removeprefix("0x"))
+    signed = keys.PrivateKey(raw).sign_msg_hash(bytes.fromhex(digest.removeprefix("0x")))
+    return on_chain_form("0x" + signed.to_bytes().hex())
+
+
 def key_of_signature(digest: str, signature: str) -> str | None:
     """EIP-55 address of the key that signed a digest, both 0x hex; None where none did."""
     return recover(*(bytes.fromhex(text.removeprefix("0x")) for text in (digest, signature)))

@@ -20,10 +20,11 @@ from urllib.parse import quote
 
 import httpx2
 
-from chain.contracts import abi_codec, transactions
+from chain.contracts import abi_codec, eip712, signatures, transactions
 from domain.agents.key_rules import GAS_MOST
 from domain.chain_facts import Transaction
 from domain.mandates.markets import ENTRIES, EXITS
+from domain.mandates.purses import LONGEST_S
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from http_shim.identity import KEY_HEADER
@@ -31,9 +32,11 @@ from server.mcp_api.proxy_client import SAME_KEY
 from server.system import SystemClock
 from tools.actions.act_models import ActionIn, TransactionTold
 from tools.actions.acting import REPLAYED
+from tools.actions.pay_models import TransferTypedData
 from tools.actions.sending import STUCK
 
 ACT: Final = "mandate_act"
+PAY: Final = "mandate_pay"
 TRIES: Final = 3
 CONNECT_S: Final = 10
 _KEY: Final = re.compile(r"(0x)?[0-9a-fA-F]{64}")
@@ -122,6 +125,32 @@ class LocalSigner:
             return _refused(Refused(refusal("signer_refused", why=str(why))))
         except (httpx2.TransportError, httpx2.DecodingError, ValueError):
             lost = refusal("outcome_unknown", what="The act", next=(SAME_KEY,), retry_safe=True)
+            return _refused(Refused(lost))
+
+    async def pay(self, arguments: Mapping[str, object]) -> Answered:
+        """Pay in one call: the bill that the service makes is signed here, where it is the one that
+        was asked for. A repeat is the same bill.
+        """
+        public_id = str(arguments.get("public_id"))
+        if not _PUBLIC_ID.fullmatch(public_id):
+            return _refused(Refused(refusal("not_found", what="mandate")))
+        body = {n: v for n, v in arguments.items() if n != "public_id" and v is not None}
+        if isinstance(body.get("payment_required"), str):
+            with suppress(ValueError):
+                body["payment_required"] = json.loads(str(body["payment_required"]))
+        try:
+            made = await self._post(f"/wallet/mandates/{public_id}/pay", body)
+            document = made.body.get("typed_data")
+            if made.status != 200 or not isinstance(document, dict) or "signature" in body:
+                return made
+            _check_bill(body, document)
+            signature = signatures.sign(self._key, eip712.digest(document))
+            whole = {**body, "signature": signature}
+            return await self._post(f"/wallet/mandates/{public_id}/pay", whole)
+        except NotSigned as why:
+            return _refused(Refused(refusal("signer_refused", why=str(why))))
+        except (httpx2.TransportError, httpx2.DecodingError, ValueError):
+            lost = refusal("outcome_unknown", what="The payment", next=(SAME_KEY,), retry_safe=True)
             return _refused(Refused(lost))
 
     async def _acted(self, path: str, body: Mapping[str, object], kept: Path) -> Answered:
@@ -252,6 +281,29 @@ def _transaction(raw: object) -> Transaction:
         gas=shown.gas,
         **amounts,
     )
+
+
+def _check_bill(asked: Mapping[str, object], raw: object) -> None:
+    """Hold a bill to the seller's request: an offer of its own, by network, token, payee and
+    amount, within `max_amount` and an hour. Errors: NotSigned; ValueError for what is no bill.
+    """
+    document, required = TransferTypedData.model_validate(raw), asked.get("payment_required")
+    domain, message = document.domain, document.message
+    network = f"eip155:{domain.chain_id}"
+    wanted = (network, domain.verifying_contract, message.to, message.value)
+    offers = required.get("accepts") if isinstance(required, dict) else None
+    names = ("network", "asset", "payTo", "amount")
+    offered = (
+        tuple(str(offer.get(name)).lower() for name in names)
+        for offer in (offers if isinstance(offers, list) else ())
+        if isinstance(offer, dict)
+    )
+    if tuple(word.lower() for word in wanted) not in offered:
+        raise NotSigned("the bill is none of the seller's offers")
+    if int(message.value) > Usdc.parse(asked.get("max_amount")).micros:
+        raise NotSigned("the bill is above max_amount")
+    if int(message.valid_before) - int(message.valid_after) > LONGEST_S:
+        raise NotSigned("the bill is good for more than an hour")
 
 
 def _check_action(action: ActionIn, vault: str, target: str, data: str, amount: Usdc) -> None:

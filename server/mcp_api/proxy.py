@@ -25,7 +25,7 @@ from mcp.types import JSONRPCMessage, JSONRPCRequest
 
 from http_shim.identity import KEY_HEADER
 from server.mcp_api.jsonrpc import TOOL_CALL, VERSION, tool_response
-from server.mcp_api.local_signer import ACT, LocalSigner
+from server.mcp_api.local_signer import ACT, PAY, LocalSigner
 from server.mcp_api.proxy_client import ProxyClient
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.stdin_reader import host
@@ -90,13 +90,16 @@ class _Era:
         self._opening = None
 
 
-def _act_of(message: JSONRPCMessage) -> Mapping[str, object] | None:
-    """The arguments of a call of `mandate_act`; None for any other message."""
+def _signed_here(message: JSONRPCMessage) -> tuple[str, Mapping[str, object]] | None:
+    """The tool and arguments of a call that takes the agent's signature; None for any other
+    message.
+    """
     if not isinstance(message, JSONRPCRequest) or message.method != TOOL_CALL:
         return None
     params = message.params or {}
     arguments = params.get("arguments")
-    return arguments or {} if params.get("name") == ACT and isinstance(arguments, dict) else None
+    name = params.get("name")
+    return (name, arguments) if name in (ACT, PAY) and isinstance(arguments, dict) else None
 
 
 async def relay(
@@ -128,9 +131,9 @@ async def relay(
                 await to_host.send(SessionMessage(item.message))
 
         async def act(
-            signer: LocalSigner, request: int | str, arguments: Mapping[str, object]
+            signer: LocalSigner, request: int | str, tool: str, arguments: Mapping[str, object]
         ) -> None:
-            answer = await signer.act(arguments)
+            answer = await (signer.pay if tool == PAY else signer.act)(arguments)
             is_error = answer.status >= 400
             body = {"refusal": dict(answer.body)} if is_error else answer.body
             response = tool_response(
@@ -140,9 +143,9 @@ async def relay(
 
         group.start_soon(back)
         async for item in from_host:
-            act_arguments = None if signer is None else _act_of(item.message)
-            if signer is not None and act_arguments is not None:
-                group.start_soon(act, signer, item.message.id, act_arguments)
+            call = None if signer is None else _signed_here(item.message)
+            if signer is not None and call is not None:
+                group.start_soon(act, signer, item.message.id, *call)
                 continue
             metadata = ClientMessageMetadata(headers=era.headers(item.message) or None)
             await to_service.send(SessionMessage(item.message, metadata))

@@ -8,12 +8,23 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
+from chain.adapter import EvmChain
 from chain.chains import EvmChains
-from chain.contracts import eip712, transactions
-from domain.agents.key_rules import AgentCall, ReadChain, ReadTerms, check_call
+from chain.contracts import eip712, signatures, transactions
+from domain.agents.key_rules import (
+    AgentCall,
+    PurseBill,
+    ReadChain,
+    ReadPurse,
+    ReadTerms,
+    check_bill,
+    check_call,
+)
 from domain.chain_facts import Call, Transaction
+from domain.mandates.purse_entries import purse_of
+from domain.mandates.purses import BillTerms
 from domain.mandates.targets import Target
 from domain.mandates.terms import typed_data
 from domain.money import Usdc
@@ -68,7 +79,57 @@ class AgentKeys:
             return {"address": address}
         if request["do"] == "agent_address":
             raise SigningRefused("this key has ended")
+        if request["do"] == "agent_bill":
+            return await self._signed_bill(name, request)
         return await self._signed(name, request)
+
+    async def _signed_bill(self, name: str, request: Mapping[str, object]) -> dict[str, object]:
+        """Sign a bill of the vault's own purse, under the token's own name."""
+        key = self.keys.agent_key(name)
+        if key is None:
+            raise SigningRefused("there is no such key of an agent")
+        address, asked = transactions.address_of(key), _bill(request.get("bill"))
+        self._count(name.partition("-")[0])
+        try:
+            terms, chain = await self._terms(request), self._chain_of(request)
+            check_bill(asked, address, terms, await self._purse(asked, terms, request, chain))
+            token = await chain.token_domain()
+        except Refused as refused:
+            why = refused.refusal.reason
+            raise SigningRefused(f"the chain cannot be read: {why}") from None
+        document = chain.bill_typed_data(asked.purse, token, asked.bill)
+        signature = signatures.sign(key, chain.digest(document))
+        log.info(
+            "signed a bill with the key %s: vault %s, purse %s, payee %s, amount %s, nonce %s",
+            name, asked.vault, asked.purse, asked.bill.pay_to, asked.bill.amount, asked.bill.nonce,
+        )  # fmt: skip
+        return {"signature": signature}
+
+    def _chain_of(self, request: Mapping[str, object]) -> EvmChain:
+        raw: Any = request["terms"]
+        return self.chains.get(raw["chain_id"])
+
+    async def _purse(
+        self, asked: PurseBill, terms: ReadTerms, request: Mapping[str, object], chain: EvmChain
+    ) -> ReadPurse:
+        """The vault and the purse of its terms as this process reads them."""
+        limits, raw = purse_of(terms.targets), cast("Any", request["terms"])
+        if limits is None:
+            raise SigningRefused("the terms have no purse")
+        factory = raw["verifying_contract"]
+        digest = eip712.digest(typed_data(terms.message, "2", raw["chain_id"], factory))
+        keeps = await chain.approvals_on_chain(factory)
+        address = chain.purse_address(
+            terms.message, terms.vault, digest, limits, keeps_approvals=keeps
+        ).lower()
+        states = await chain.vault_states([terms.vault], agreed=True)
+        purses = await chain.purse_states([address])
+        return ReadPurse(
+            vault=states[terms.vault],
+            state=purses[address],
+            terms=limits,
+            own=(terms.vault, address, limits.hub),
+        )
 
     async def _signed(self, name: str, request: Mapping[str, object]) -> dict[str, object]:
         key = self.keys.agent_key(name)
@@ -140,6 +201,15 @@ class AgentKeys:
             calldata=made.data,
             max_fee=(await chain.sending_facts(address)).max_fee,
         )
+
+
+def _bill(raw: Any) -> PurseBill:
+    """The bill in a request. Errors: SigningRefused."""
+    try:
+        bill = BillTerms(**{**raw["bill"], "amount": Usdc.parse(raw["bill"]["amount"])})
+        return PurseBill(vault=raw["vault"], purse=raw["purse"], bill=bill)
+    except Exception as error:
+        raise SigningRefused(f"this is no bill ({type(error).__name__})") from None
 
 
 def _call(raw: Any) -> AgentCall:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from domain.agents.key_rules import AgentCall
+from domain.agents.key_rules import AgentCall, PurseBill
 from domain.mandates.mandate import SignedTerms
 from domain.mandates.targets import Target
 from domain.refusals import Refused, SigningRefused, refusal
@@ -82,17 +82,26 @@ class SignerClient:
             {
                 "do": "agent_sign",
                 "key": key,
-                "terms": {
-                    "message": dict(terms.message),
-                    "chain_id": terms.chain_id,
-                    "verifying_contract": terms.verifying_contract,
-                    "signature": terms.signature,
-                    "targets": [t.as_json() for t in targets],
-                },
+                "terms": _terms(terms, targets),
                 "call": {**asdict(call), "amount": str(call.amount)},
             }
         )
         return str(raw["raw"])
+
+    async def agent_signed_bill(
+        self, key: str, terms: SignedTerms, targets: Sequence[Target], asked: PurseBill
+    ) -> str:
+        """The signature over a bill of the purse of the vault of these terms."""
+        bill = {**asdict(asked.bill), "amount": str(asked.bill.amount)}
+        raw = await self.ask(
+            {
+                "do": "agent_bill",
+                "key": key,
+                "terms": _terms(terms, targets),
+                "bill": {"vault": asked.vault, "purse": asked.purse, "bill": bill},
+            }
+        )
+        return str(raw["signature"])
 
     async def ask(self, request: Mapping[str, object]) -> JsonObject:
         """Ask the signer. Errors: `not_configured` where it is away, NotSigned with its reason."""
@@ -120,3 +129,13 @@ class SignerClient:
         if not isinstance(raw, dict):
             raise ValueError("the signer answers with an object")  # noqa: TRY004 - an answer, no argument
         return raw
+
+
+def _terms(terms: SignedTerms, targets: Sequence[Target]) -> dict[str, object]:
+    return {
+        "message": dict(terms.message),
+        "chain_id": terms.chain_id,
+        "verifying_contract": terms.verifying_contract,
+        "signature": terms.signature,
+        "targets": [t.as_json() for t in targets],
+    }

@@ -50,7 +50,13 @@ from venue.keystore import Keystore, Unsafe
 log = logging.getLogger("wallet.signer")
 LONGEST_LINE: Final = 256 * 1024
 ASK_S: Final = 15
-AGENT_REQUESTS: Final = ("agent_address", "agent_end", "agent_key_count", "agent_sign")
+AGENT_REQUESTS: Final = (
+    "agent_address",
+    "agent_end",
+    "agent_key_count",
+    "agent_sign",
+    "agent_bill",
+)
 AGENT_CALL_MS: Final = 10_000
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid (SO_PEERCRED)
 

@@ -53,9 +53,11 @@ class Service(Served):
 
 
 @asynccontextmanager
-async def running(url: str, evm: Evm, **settings: Any) -> AsyncIterator[Service]:
+async def running(
+    url: str, evm: Evm, *, purses: bool = False, **settings: Any
+) -> AsyncIterator[Service]:
     config = Config(default_chain_id=CHAIN_ID, **settings)
-    async with a_world(url, evm, config=config) as world:
+    async with a_world(url, evm, config=config, purses=purses) as world:
         m = await working(world)
         agent_id = m.agent.user_id or ""
         await world.store.write(

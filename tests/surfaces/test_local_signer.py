@@ -18,20 +18,23 @@ from keyring.backends import fail
 from keyrings.alt.file import PlaintextKeyring
 from mcp import Client, StdioServerParameters
 
-from chain.contracts import transactions
+from chain.contracts import eip712, signatures, transactions
 from domain.chain_facts import SignedTransaction
 from domain.money import Usdc
 from server.mcp_api import local_signer
 from server.mcp_api.local_signer import (
     KEYRING_SERVICE,
     LocalSigner,
+    NotSigned,
     UnusableKey,
+    _check_bill,
     key_of_file,
     key_of_keyring,
 )
 from tests.surfaces.conftest import running
+from tests.tools.paying import paying, required, settled
 from tests.waiting import STUCK_S
-from tests.world import CHAIN_ID, Evm, Mandated, config_of, working
+from tests.world import CHAIN_ID, Evm, Mandated, a_world, config_of, working
 from tools.actions import act
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -357,3 +360,59 @@ def test_a_keyring_without_a_good_key_says_what_to_do(
     monkeypatch.setattr(local_signer, "find_spec", lambda name: None)
     with pytest.raises(UnusableKey, match="mandate-wallet"):
         key_of_keyring("scout", tmp_path)
+
+
+async def test_the_file_signs_the_bill_that_was_asked_for_and_no_other(
+    sqlite_url: str, evm: Evm, tmp_path: Path
+) -> None:
+    async with a_world(sqlite_url, evm, purses=True) as world:
+        m = await paying(world)
+        asked = {
+            "public_id": m.id, "payment_required": required(world, "0.25"), "max_amount": "1",
+            "why": "data", "idempotency_key": "b-1",
+        }  # fmt: skip
+        made = (
+            await m.as_agent("mandate_pay", **{n: v for n, v in asked.items() if n != "public_id"})
+        ).body
+        document: Any = made["typed_data"]
+        _check_bill(asked, document)
+        wrong = [
+            {"to": "0x" + "d4" * 20}, {"value": "250001"}, {"validAfter": "0"},
+        ]  # fmt: skip
+        for change in wrong:
+            with pytest.raises(NotSigned):
+                _check_bill(asked, document | {"message": document["message"] | change})
+        with pytest.raises(NotSigned):
+            _check_bill(asked, document | {"domain": document["domain"] | {"chainId": 1}})
+        with pytest.raises(NotSigned):
+            _check_bill(asked | {"max_amount": "0.249999"}, document)
+        with pytest.raises(ValueError, match="TransferWithAuthorization"):
+            _check_bill(asked, document | {"primaryType": "Permit"})
+        signature = signatures.sign(_key_of(evm, m), eip712.digest(document))
+        assert signature == m.agent_wallet.sign_typed(document).lower()
+
+
+async def test_an_official_client_pays_with_the_key_of_the_file(
+    sqlite_url: str, evm: Evm, tmp_path: Path
+) -> None:
+    async with running(sqlite_url, evm, purses=True) as service:
+        m = await paying(service.world)
+        key = await service.world.ok("owner_agent_key_add", m.owner, agent_id=m.agent.user_id)
+        file = tmp_path / "agent.key"
+        file.write_text(_key_of(evm, m))
+        file.chmod(0o600)
+        signer = LocalSigner(key_of_file(file), f"{service.base}/mcp", key["key"], 60)
+        asked = {"public_id": m.id, "payment_required": required(service.world, "0.25")}
+        asked |= {"max_amount": "1", "why": "data"}
+        try:
+            first, again = [(await signer.pay(asked)).body for _ in range(2)]
+        finally:
+            await signer.close()
+        assert first["payment_payload"] == again["payment_payload"]
+        assert await settled(service.world, first["payment_payload"])  # type: ignore[arg-type]
+
+
+def _key_of(evm: Evm, m: Mandated) -> str:
+    own = m.agent_wallet.address
+    (secret,) = (k for k in evm.chain.keys if Account.from_key(bytes(k)).address == own)
+    return "0x" + bytes(secret).hex()

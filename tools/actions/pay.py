@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from domain.agents.key_rules import PurseBill
+from domain.mandates.bills import Bill
+from domain.mandates.mandate import Mandate
+from domain.refusals import Refused, SigningRefused, refusal
 from domain.rules.rule_table import BARS
 from tools.actions.pay_models import PayIn, PayOut
 from tools.actions.paying import Paying
@@ -12,7 +16,26 @@ from tools.model.operation import HEAVY, Caller, Deps, HandlerResult, Operation
 
 async def pay(deps: Deps, caller: Caller, request: PayIn) -> HandlerResult[PayOut]:
     """Make the bill of a 402 and sign it where the agent's key is held; else take its signature."""
-    return await Paying(deps=deps, caller=caller, request=request).answer()
+    signer, now = deps.agent_signer, deps.clock.now()
+    key = None
+    if signer is not None and request.signature is None:
+        key = await deps.store.read(lambda uow: uow.hosted_keys.get(caller.user_id or "", now))
+
+    async def sign(mandate: Mandate, bill: Bill) -> str:
+        """Signed by the signer. Errors: `signer_refused`, `not_configured`."""
+        if signer is None or key is None or mandate.signed is None:
+            raise Refused(refusal("signer_refused", why="there is no key for it"))
+        asked = PurseBill(vault=mandate.vault_address or "", purse=bill.purse, bill=bill.terms)
+        targets = mandate.allowed_targets
+        try:
+            return await signer.agent_signed_bill(key.name, mandate.signed, targets, asked)
+        except SigningRefused as refused:
+            raise Refused(refusal("signer_refused", why=str(refused))) from None
+
+    held = None if key is None or key.ended_at is not None else key.address
+    return await Paying(
+        deps=deps, caller=caller, request=request, sign=sign, held_key=held
+    ).answer()
 
 
 REFUSALS: Final = (
@@ -33,6 +56,7 @@ REFUSALS: Final = (
     "conflict",
     "idempotency_key_reused",
     "rate_limited",
+    "signer_refused",
     "not_configured",
     "chain_unavailable",
 )

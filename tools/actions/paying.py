@@ -89,12 +89,15 @@ class _Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paying:
-    """One payment on its way; `sign` where the agent's key is held by the service."""
+    """One payment on its way; `held_key` is the address of the key that `sign` signs with, None
+    where the service holds none.
+    """
 
     deps: Deps
     caller: Caller
     request: PayIn
-    sign: SignBill | None = None
+    sign: SignBill
+    held_key: str | None
 
     async def answer(self) -> HandlerResult[PayOut]:
         """The bill to sign, the payment of a signed one, or the item that waits for the owner."""
@@ -104,7 +107,9 @@ class Paying:
         if isinstance(made, HandlerResult):
             return made
         signature = self.request.signature
-        if made.bill.signature is None and signature is None and self.sign is not None:
+        agent = made.mandate.agent_address or ""
+        is_held = self.held_key is not None and self.held_key.lower() == agent.lower()
+        if made.bill.signature is None and signature is None and is_held:
             signature = await self.sign(made.mandate, made.bill)
         if made.bill.signature is None and signature is not None:
             signed = self._signed(made, signature)

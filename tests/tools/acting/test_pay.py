@@ -8,16 +8,31 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chain.chains import EvmChains
 from chain.contracts import abi_codec
+from domain.agents.key_rules import PurseBill
+from domain.mandates.purses import BillTerms
 from domain.money import Usdc
-from tests.tools.paying import PAYEE, balance, funded, paid, paying, required, settled
+from domain.refusals import SigningRefused
+from tests.hosted import hosted, signing
+from tests.tools.paying import (
+    PAYEE,
+    balance,
+    funded,
+    paid,
+    paid_targets,
+    paying,
+    required,
+    settled,
+)
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
 from tools.actions import paying as paying_module
+from tools.context.snapshot_loader import signed_purse
 
 pytestmark = pytest.mark.anyio
 
@@ -485,3 +500,81 @@ async def test_terms_without_a_purse_have_none_by_name(lite: World) -> None:
     m = await paying(lite, fund=None, targets=[{"kind": "vault"}])
     told = (await m.as_agent("mandate_execute_call", purse="drain")).body
     assert told["detail"]["fields"][0]["loc"] == "purse"
+
+
+# -- the signer holds the key
+
+
+@pytest.fixture
+async def keyed(sqlite_url: str, evm: Evm, tmp_path: Path) -> AsyncIterator[Mandated]:
+    """A mandate with a purse, whose agent's key the signer holds."""
+    async with (
+        a_world(sqlite_url, evm, purses=True) as world,
+        signing(world, tmp_path),
+    ):
+        m = await hosted(world, allowed_targets=paid_targets(payees=[PAYEE]))
+        act = {"action": {"kind": "fund", "amount_usdc": "10"}, "idempotency_key": "fund-1"}
+        told = await m.as_agent("mandate_act", **act)
+        assert told.body["outcome"] == "landed", told.body
+        yield m
+
+
+async def test_a_held_key_pays_in_one_call_and_a_repeat_is_the_same_payment(
+    keyed: Mandated,
+) -> None:
+    told = [await _asked(keyed, idempotency_key="b-1") for _ in range(2)]
+    assert told[0].body["payment_payload"] == told[1].body["payment_payload"]
+    assert await settled(keyed.world, told[0].body["payment_payload"])
+    assert balance(keyed.world, PAYEE) == Usdc.parse("0.25")
+    keyed.world.clock.forward(seconds=61)
+    keyed.world.evm.chain.mine()
+    act = {"action": {"kind": "drain"}, "idempotency_key": "drain-1"}
+    assert (await keyed.as_agent("mandate_act", **act)).body["outcome"] == "landed"
+    assert (await _refused(keyed, "purse_low"))["detail"]["balance"] == "0.000000"
+
+
+async def test_the_signer_reads_the_vault_by_itself_and_signs_only_bills_of_its_purse(
+    keyed: Mandated,
+) -> None:
+    world = keyed.world
+    kept = await world.store.read(lambda uow: uow.mandates.get(keyed.id))
+    key = await world.store.read(
+        lambda uow: uow.hosted_keys.get(keyed.agent.user_id or "", world.clock.now())
+    )
+    assert kept is not None
+    assert kept.signed is not None
+    assert key is not None
+    assert world.deps.agent_signer is not None
+    signer, terms, targets = world.deps.agent_signer, kept.signed, kept.allowed_targets
+    chain = world.chains.get(CHAIN_ID)
+    place = signed_purse(chain, kept)
+    assert place is not None
+    now = int(world.clock.now().timestamp())
+    payee = world.chains.address(PAYEE)
+    bill = BillTerms(
+        pay_to=payee, amount=Usdc(250_000), valid_after=now - 60, valid_before=now + 60,
+        nonce=chain.bill_nonce(0, "https://data.example/", payee, "0x" + "07" * 32),
+    )  # fmt: skip
+    good = PurseBill(vault=keyed.vault, purse=world.chains.address(place.address), bill=bill)
+    assert len(await signer.agent_signed_bill(key.name, terms, targets, good)) == 2 + 65 * 2
+    looser = tuple(replace(t, purse=replace(t.purse, payees=())) if t.purse else t for t in targets)
+    wrong = [
+        ("not that of the vault", targets, replace(good, purse=payee)),
+        ("not that of the terms", targets, replace(good, vault=payee)),
+        ("not that of the vault", looser, good),
+        ("other payees", targets, replace(good, bill=replace(bill, pay_to="0x" + "d4" * 20))),
+        ("most of one payment", targets, replace(good, bill=replace(bill, amount=Usdc(100_000_001)))),
+        ("most of one payment", targets, replace(good, bill=replace(bill, amount=Usdc(0)))),
+        ("has less", targets, replace(good, bill=replace(bill, amount=Usdc(10_000_001)))),
+        ("than an hour", targets, replace(good, bill=replace(bill, valid_before=now + 3_600))),
+        ("time is over", targets, replace(good, bill=replace(bill, valid_before=now))),
+        ("another epoch", targets, replace(good, bill=replace(bill, nonce="0x00000001" + "0" * 56))),
+    ]  # fmt: skip
+    for why, named, asked in wrong:
+        with pytest.raises(SigningRefused, match=why):
+            await signer.agent_signed_bill(key.name, terms, named, asked)
+    call = (await keyed.as_owner("owner_pause_call")).body["call"]
+    ok, _ = await world.mined(keyed.owner_wallet, call)
+    assert ok
+    with pytest.raises(SigningRefused, match="another agent now"):
+        await signer.agent_signed_bill(key.name, terms, targets, good)
