@@ -24,3 +24,5 @@ export function walletClient(
   if (credential.sessionToken) headers["Authorization"] = `Bearer ${credential.sessionToken}`;
   return createClient<paths>({ ...options, baseUrl, headers });
 }
+
+export { fetchWithMandate, NotPaid, type PayOptions, type Sign } from "./paying.js";
