@@ -324,6 +324,6 @@ class AgentSigner(Protocol):
         """The signed bytes of a call of the vault of these terms, 0x hex."""
 
     async def agent_signed_bill(
-        self, key: str, terms: SignedTerms, targets: Sequence[Target], asked: PurseBill
+        self, key: str, terms: SignedTerms, targets: Sequence[Target], bill: PurseBill
     ) -> str:
         """The signature over a bill of the purse of the vault of these terms, 0x hex."""

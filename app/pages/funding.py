@@ -29,7 +29,9 @@ async def show_create(visit: PageRequest) -> web.Response:
     send, message = None, ""
     if call is not None and call["call"] is not None:
         button = _("Create vault")
-        send = sending.view("create", public_id, [call], button=button, steps=())
+        first = call.get("first")
+        before = [{"call": first, "decoded": None, "simulation": None}] if first else []
+        send = sending.view("create", public_id, [*before, call], button=button, steps=())
     elif call is not None:
         message = _("No vault factory is set for this network yet. The operator has to act.")
     view = Record(

@@ -88,13 +88,13 @@ class ReadPurse:
     own: Sequence[str]
 
 
-def check_bill(asked: PurseBill, address: str, terms: ReadTerms, chain: ReadPurse) -> None:
+def check_bill(request: PurseBill, address: str, terms: ReadTerms, chain: ReadPurse) -> None:
     """Refuse whatever is no bill of the purse of a vault whose terms name the key.
 
     Errors: SigningRefused.
     """
-    _check(_signer_rules(asked.vault, address, terms))
-    _check(_bill_rules(asked, terms, chain))
+    _check(_signer_rules(request.vault, address, terms))
+    _check(_bill_rules(request, terms, chain))
     _check(_agent_rules(address, chain.vault))
 
 
@@ -133,13 +133,15 @@ def _signer_rules(vault: str, address: str, terms: ReadTerms) -> Iterator[tuple[
     yield _same(terms.vault, vault), "the vault is not that of the terms"
 
 
-def _bill_rules(asked: PurseBill, terms: ReadTerms, chain: ReadPurse) -> Iterator[tuple[bool, str]]:
-    bill, message, state = asked.bill, terms.message, chain.state
+def _bill_rules(
+    request: PurseBill, terms: ReadTerms, chain: ReadPurse
+) -> Iterator[tuple[bool, str]]:
+    bill, message, state = request.bill, terms.message, chain.state
     named = any(
         purse_function(chain.terms, t.address or "", t.selector or "") for t in terms.targets
     )
     yield named, "the terms do not name the purse"
-    yield _same(asked.purse, state.address), "the purse is not that of the vault"
+    yield _same(request.purse, state.address), "the purse is not that of the vault"
     yield state.exists, "the purse was never opened"
     most = chain.terms.per_payment(Usdc(int(message["perTxCap"])))
     yield ZERO < bill.amount <= most, "the amount is above the most of one payment"

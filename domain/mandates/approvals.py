@@ -80,6 +80,11 @@ class Approval:
     signature: str | None = None
     used_by: str | None = None
 
+    @property
+    def is_payment(self) -> bool:
+        """True for a bill of the purse, whose `data` are its five words; False for a call."""
+        return self.target.get("resource") is not None
+
     def status_at(self, now: datetime) -> Status:
         """The status at `now`: an open item is no longer good from `expires_at` on (spec 3.2)."""
         return "expired" if self.status in OPEN and now >= self.expires_at else self.status

@@ -42,7 +42,8 @@ CARD_META: Final[Mapping[str, object]] = {
 EXECUTE: Final = "mandate_execute_call"
 APPROVALS: Final = "mandate_approvals"
 # Tools whose answer may be a held call.
-HELD_TOOLS: Final = frozenset({EXECUTE, "mandate_act"})
+PAY: Final = "mandate_pay"
+HELD_TOOLS: Final = frozenset({EXECUTE, "mandate_act", PAY})
 AFTERWARDS: Final = timedelta(hours=1)
 POLL_MS: Final = 5_000
 PATIENT_POLL_MS: Final = 15_000
@@ -316,7 +317,7 @@ class HeldCalls:
         if task.tool == EXECUTE:
             arguments["approval_id"] = item.approval_id
         # What was sent is followed to its end; nothing is sent by an approval that is over.
-        is_over = status == "expired" or (status == "used" and task.tool != EXECUTE)
+        is_over = status == "expired" or (status == "used" and task.tool not in (EXECUTE, PAY))
         if is_over and not await self._is_sent(ctx, task):
             lapsed = refusal("approval_expired", approval_id=item.approval_id)
             named = lapsed if task.tool == EXECUTE else act_steps(lapsed)

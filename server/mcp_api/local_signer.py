@@ -283,24 +283,24 @@ def _transaction(raw: object) -> Transaction:
     )
 
 
-def _check_bill(asked: Mapping[str, object], raw: object) -> None:
+def _check_bill(request: Mapping[str, object], raw: object) -> None:
     """Hold a bill to the seller's request: an offer of its own, by network, token, payee and
     amount, within `max_amount` and an hour. Errors: NotSigned; ValueError for what is no bill.
     """
-    document, required = TransferTypedData.model_validate(raw), asked.get("payment_required")
+    document, required = TransferTypedData.model_validate(raw), request.get("payment_required")
     domain, message = document.domain, document.message
     network = f"eip155:{domain.chain_id}"
-    wanted = (network, domain.verifying_contract, message.to, message.value)
+    bill_key = (network, domain.verifying_contract, message.to, message.value)
     offers = required.get("accepts") if isinstance(required, dict) else None
     names = ("network", "asset", "payTo", "amount")
-    offered = (
+    offer_keys = (
         tuple(str(offer.get(name)).lower() for name in names)
         for offer in (offers if isinstance(offers, list) else ())
         if isinstance(offer, dict)
     )
-    if tuple(word.lower() for word in wanted) not in offered:
+    if tuple(word.lower() for word in bill_key) not in offer_keys:
         raise NotSigned("the bill is none of the seller's offers")
-    if int(message.value) > Usdc.parse(asked.get("max_amount")).micros:
+    if int(message.value) > Usdc.parse(request.get("max_amount")).micros:
         raise NotSigned("the bill is above max_amount")
     if int(message.valid_before) - int(message.valid_after) > LONGEST_S:
         raise NotSigned("the bill is good for more than an hour")

@@ -88,20 +88,20 @@ class AgentKeys:
         key = self.keys.agent_key(name)
         if key is None:
             raise SigningRefused("there is no such key of an agent")
-        address, asked = transactions.address_of(key), _bill(request.get("bill"))
+        address, bill = transactions.address_of(key), _bill(request.get("bill"))
         self._count(name.partition("-")[0])
         try:
             terms, chain = await self._terms(request), self._chain_of(request)
-            check_bill(asked, address, terms, await self._purse(asked, terms, request, chain))
+            check_bill(bill, address, terms, await self._purse(terms, request, chain))
             token = await chain.token_domain()
         except Refused as refused:
             why = refused.refusal.reason
             raise SigningRefused(f"the chain cannot be read: {why}") from None
-        document = chain.bill_typed_data(asked.purse, token, asked.bill)
+        document = chain.bill_typed_data(bill.purse, token, bill.bill)
         signature = signatures.sign(key, chain.digest(document))
         log.info(
             "signed a bill with the key %s: vault %s, purse %s, payee %s, amount %s, nonce %s",
-            name, asked.vault, asked.purse, asked.bill.pay_to, asked.bill.amount, asked.bill.nonce,
+            name, bill.vault, bill.purse, bill.bill.pay_to, bill.bill.amount, bill.bill.nonce,
         )  # fmt: skip
         return {"signature": signature}
 
@@ -110,7 +110,7 @@ class AgentKeys:
         return self.chains.get(raw["chain_id"])
 
     async def _purse(
-        self, asked: PurseBill, terms: ReadTerms, request: Mapping[str, object], chain: EvmChain
+        self, terms: ReadTerms, request: Mapping[str, object], chain: EvmChain
     ) -> ReadPurse:
         """The vault and the purse of its terms as this process reads them."""
         limits, raw = purse_of(terms.targets), cast("Any", request["terms"])

@@ -89,16 +89,16 @@ class SignerClient:
         return str(raw["raw"])
 
     async def agent_signed_bill(
-        self, key: str, terms: SignedTerms, targets: Sequence[Target], asked: PurseBill
+        self, key: str, terms: SignedTerms, targets: Sequence[Target], bill: PurseBill
     ) -> str:
         """The signature over a bill of the purse of the vault of these terms."""
-        bill = {**asdict(asked.bill), "amount": str(asked.bill.amount)}
+        terms_of_bill = {**asdict(bill.bill), "amount": str(bill.bill.amount)}
         raw = await self.ask(
             {
                 "do": "agent_bill",
                 "key": key,
                 "terms": _terms(terms, targets),
-                "bill": {"vault": asked.vault, "purse": asked.purse, "bill": bill},
+                "bill": {"vault": bill.vault, "purse": bill.purse, "bill": terms_of_bill},
             }
         )
         return str(raw["signature"])

@@ -61,7 +61,7 @@ async def gather_detail(deps: Deps, caller: Caller, request: OneApproval) -> Gat
         return facts
     if mandate.agent_address is None:
         return facts
-    if item is None or item.status_at(deps.clock.now()) not in OPEN:
+    if item is None or item.is_payment or item.status_at(deps.clock.now()) not in OPEN:
         return facts
     if item.signature is None and await approval_keeping_if_readable(deps, mandate):
         return facts
@@ -85,14 +85,19 @@ def read(uow: UnitOfWork, ctx: RequestContext[OneApproval, GatheredFacts]) -> He
     return HeldOut(
         approval=item.as_item(ctx.now),
         decoded=judgement.decoded(require_chain(ctx, mandate), mandate),
-        checks=judgement.shown_checks(),
+        # A bill was checked before the owner was asked; the purse itself holds it to the terms.
+        checks=[] if item.is_payment else judgement.shown_checks(),
         simulation=simulated(ctx.facts.simulation),
         remaining_after=remaining(_with(snapshot, item)) if is_open else None,
     )
 
 
 def _with(snapshot: MandateSnapshot, item: Approval) -> MandateSnapshot:
-    """The case once the action is handed out: what counts then is what would count after it."""
+    """The case once the action is handed out: what counts then is what would count after it. What
+    a purse pays was counted when it was put in.
+    """
+    if item.is_payment:
+        return snapshot
     action = Action(
         action_hash=item.action_hash,
         target=(item.target.get("address") or "").lower(),

@@ -25,10 +25,10 @@ async def pay(deps: Deps, caller: Caller, request: PayIn) -> HandlerResult[PayOu
         """Signed by the signer. Errors: `signer_refused`, `not_configured`."""
         if signer is None or key is None or mandate.signed is None:
             raise Refused(refusal("signer_refused", why="there is no key for it"))
-        asked = PurseBill(vault=mandate.vault_address or "", purse=bill.purse, bill=bill.terms)
+        signable = PurseBill(vault=mandate.vault_address or "", purse=bill.purse, bill=bill.terms)
         targets = mandate.allowed_targets
         try:
-            return await signer.agent_signed_bill(key.name, mandate.signed, targets, asked)
+            return await signer.agent_signed_bill(key.name, mandate.signed, targets, signable)
         except SigningRefused as refused:
             raise Refused(refusal("signer_refused", why=str(refused))) from None
 

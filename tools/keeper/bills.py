@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from domain.ledger.events.event import Event
 from domain.ledger.events.payloads import PaidFee, PurseMoved
 from storage.unit_of_work import UnitOfWork
@@ -17,10 +19,13 @@ def settle_bills(uow: UnitOfWork, event: Event) -> None:
     if not isinstance(body, PaidFee):
         return
     bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
-    if bill is not None:
-        uow.bills.mark_paid(
-            bill, tx_hash=event.tx_hash or "", event_id=event.event_id, at=event.occurred_at
-        )
+    if bill is None:
+        return
+    tx_hash = event.tx_hash or ""
+    uow.bills.mark_paid(bill, tx_hash=tx_hash, event_id=event.event_id, at=event.occurred_at)
+    item = uow.approvals.get(bill.public_id, bill.approval_id) if bill.approval_id else None
+    if item is not None and item.status == "approved":
+        uow.approvals.save(replace(item, status="used", used_by=tx_hash))
 
 
 def reopen_bill(uow: UnitOfWork, event: Event) -> None:
