@@ -12,9 +12,9 @@ from chain.contracts import abi_codec
 from domain.chain_facts import Call
 from domain.money import Usdc
 from tests.app.lives import LIVES, created
-from tests.app.site import Browser, Page, Site
+from tests.app.site import Browser, Page, Site, a_site
 from tests.app.test_pages import fine
-from tests.world import CHAIN_ID, PLENTY, Mandated, signed, working
+from tests.world import CHAIN_ID, HUB_GAS, PLENTY, Evm, Mandated, a_world, signed, working
 
 pytestmark = pytest.mark.anyio
 
@@ -233,3 +233,23 @@ async def test_what_a_contract_wallet_sent_is_seen_by_what_it_did_to_the_vault(
     if later.all("input", name="for"):  # the same step once more waits for one of its own
         what = later.one("input", name="for").attributes["value"]
         assert (await browser.get(f"{base}/tx/0x{'34' * 32}?for={what}")).status == 200
+
+
+async def test_the_hub_of_a_purse_with_limits_is_made_before_the_vault(
+    sqlite_url: str, evm: Evm
+) -> None:
+    targets = [{"kind": "vault"}, {"kind": "x402", "purse": {"per_payment_usdc": "1"}}]
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as site:
+        m, browser, base = await site.of(signed(world, allowed_targets=targets))
+        assert world.facts is not None
+        page = await browser.get(f"{base}/create")
+        fine(page)
+        assert [c["to"] for c in calls(page)] == [world.facts.purse_deployer, world.facts.factory]
+        first, second = calls(page)
+        for call, gas in ((first, HUB_GAS), (second, PLENTY)):
+            ok, tx = await world.mined(m.owner_wallet, call, gas=gas)
+            assert ok
+        form = {"csrf": page.token(), "for": "create", "tx_hash": tx}
+        gone = await browser.post(f"{base}/sent", form)
+        landed = await browser.get(gone.headers["Location"])
+        assert landed.headers["Location"] == f"{base}/fund"

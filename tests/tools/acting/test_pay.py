@@ -20,6 +20,7 @@ from domain.mandates.purses import BillTerms
 from domain.money import Usdc
 from domain.refusals import SigningRefused
 from tests.hosted import hosted, signing
+from tests.tools.keeper.test_transfers_chain import ticks
 from tests.tools.paying import (
     PAYEE,
     balance,
@@ -425,7 +426,12 @@ async def test_a_payment_above_the_approval_amount_waits_for_the_owner(world: Wo
     named = {"approval_id": held.body["approval"]["approval_id"], "decision": "approve"}
     assert (await m.as_owner("owner_approval_decide", **named)).status == 200
     told = await paid(m, "15", max_amount="50", idempotency_key="b-1")
+    shown = await m.as_owner("mandate_approval", approval_id=named["approval_id"])
+    assert (shown.body["checks"], shown.body["simulation"]) == ([], None)
     assert await settled(world, told["payment_payload"])
+    await ticks(world).round()
+    shown = await m.as_owner("mandate_approval", approval_id=named["approval_id"])
+    assert shown.body["approval"]["status"] == "used"
 
 
 async def test_where_the_factory_keeps_approvals_the_owners_signature_is_in_the_bytes(
