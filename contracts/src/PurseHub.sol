@@ -4,7 +4,6 @@ pragma solidity 0.8.37;
 import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {SafeERC20} from "@openzeppelin/contracts/token/ERC20/utils/SafeERC20.sol";
 import {Clones} from "@openzeppelin/contracts/proxy/Clones.sol";
-import {Math} from "@openzeppelin/contracts/utils/math/Math.sol";
 import {AllowedCall, ValueProbe, VaultConfig} from "./MandateTypes.sol";
 import {IMandateVault, IPurseHub, IUsdc3009, IVaultFactory, Purse, PurseConfig, Unprobed} from "./Purse.sol";
 
@@ -90,7 +89,7 @@ contract PurseHub is IPurseHub, Unprobed {
         Purse purse = k.purse;
         if (address(purse) == address(0)) return;
         uint256 held = _USDC.balanceOf(address(purse));
-        uint256 back = Math.min(held, k.inside);
+        uint256 back = held < k.inside ? held : k.inside;
         k.inside = 0;
         PurseConfig memory c = purse.config();
         if (back != 0) purse.send(msg.sender, back);
