@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test deep stalls demo bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint texts lock clean bench-peers release deploy-check
+.PHONY: setup check test deep stalls demo paid-api bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint texts lock clean bench-peers release deploy-check
 
 setup: $(STAMP)
 
@@ -36,6 +36,15 @@ test: lint
 
 demo: setup
 	$(BIN)/wallet demo
+
+# A service that is paid a request, and its facilitator, on a chain of yours: RPC_URL, USDC, PAY_TO, FACILITATOR_KEY.
+X402 := build/x402/bin/python
+$(X402): locks/x402.txt | setup
+	$(BIN)/python -c "from tests.fetched import python_of; python_of('x402')"
+	touch -c $@
+
+paid-api: $(X402)
+	$(X402) docs/examples/paid_api/seller.py --rpc-url $(RPC_URL) --usdc $(USDC) --pay-to $(PAY_TO)
 
 bench: setup
 	$(BIN)/python -m bench
@@ -199,6 +208,7 @@ lock:
 	echo "erc7730" | uv pip compile -q --python-version 3.12 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/erc7730.txt
 	echo "pyrevm>=0.3.7" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/mutants.txt
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate bench/twin/requirements.in -o bench/twin/requirements.txt
+	printf 'x402[evm]\nfastapi\nhttpx\nuvicorn\n' | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/x402.txt
 	echo "playwright" | uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate - -o locks/browser.txt
 
 clean:

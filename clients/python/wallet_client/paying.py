@@ -33,7 +33,10 @@ class NotPaid(Exception):
 
 @dataclass(frozen=True)
 class Fetched:
-    """An answer, and the payment that it took; None where none was asked for."""
+    """An answer, and the payment that it took; None where none was asked for.
+
+    `headers` are found by their names in any case, `PAYMENT-RESPONSE` among them.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -71,7 +74,7 @@ async def fetch_with_mandate(
                 method, url, headers=own | dict(more), data=data, allow_redirects=False
             ) as reply:
                 body = await reply.read()
-                return Fetched(reply.status, dict(reply.headers), body, None)
+                return Fetched(reply.status, reply.headers, body, None)
 
         first = await send({})
         if first.status != 402:
@@ -90,7 +93,7 @@ async def fetch_with_mandate(
 
 def _required(answer: Fetched, url: str) -> dict[str, Any]:
     """The seller's request, which has to be of the host that was asked."""
-    named = {name.upper(): value for name, value in answer.headers.items()}.get(REQUIRED)
+    named = answer.headers.get(REQUIRED)
     try:
         raw = base64.b64decode(named, validate=True) if named else answer.body
         required: Any = json.loads(raw)

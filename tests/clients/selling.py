@@ -1,0 +1,28 @@
+"""The example's seller and its facilitator, as processes of their own (docs/examples/paid_api)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.fetched import python_of
+from tests.world import CHAIN_ID, Evm
+
+SELLER = Path(__file__).parents[2] / "docs" / "examples" / "paid_api" / "seller.py"
+
+
+@contextmanager
+def selling(evm: Evm, pay_to: str, gas_key: str) -> Iterator[str]:
+    """Start both on the chain; the seller's address."""
+    command = [python_of("x402"), str(SELLER), "--rpc-url", evm.url, "--chain-id", str(CHAIN_ID)]
+    command += ["--usdc", evm.usdc, "--pay-to", pay_to, "--port", "0"]
+    env = {"PATH": os.defpath, "FACILITATOR_KEY": gas_key}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
