@@ -164,7 +164,7 @@ $(PROVE)/.locked: locks/prove.txt
 prove: setup $(PROVE)/.locked
 	$(BIN)/python -c "from tests import npm; npm.install(); npm.install(npm.FOLDER.parents[1] / 'contracts')"
 	cd contracts && $(FORGE)/forge build --ast --force && PATH=$(FORGE):$$PATH $(CURDIR)/$(PROVE)/bin/halmos \
-	  --contract Symbolic --forge-build-out out --loop 12 --solver-timeout-assertion 600000
+	  --match-contract Symbolic --forge-build-out out --loop 12 --solver-timeout-assertion 600000
 
 # Slither's compiler driver finds foundry.toml here and asks forge for its settings. What it finds below high severity
 # is answered in contracts/SECURITY.md.

@@ -156,6 +156,11 @@ def test_the_hash_is_that_of_the_bill_in_usdcs_domain_and_of_this_purse(shop: Sh
     assert shop.purse.read("isValidSignature", keccak(right), signed) == NO
     elsewhere = shop.w.bill_hash(shop.hub, bill)
     assert shop.purse.read("isValidSignature", elsewhere, signed) == NO
+    # What the agent signed in another way is no bill, whatever words stand before it.
+    key = shop.w.evm.keys[shop.w.agent]
+    for hash_ in (elsewhere, keccak(right)):
+        theirs = encode(BILL, bill) + bytes(Account.unsafe_sign_hash(hash_, key).signature)
+        assert shop.purse.read("isValidSignature", hash_, theirs) == NO
 
 
 def test_an_amount_is_more_than_nothing_and_at_most_the_cap_of_an_action(shop: Shop) -> None:
@@ -304,6 +309,7 @@ def test_bytes_of_any_other_form_are_a_no_and_never_a_revert(shop: Shop) -> None
         assert not shop.good(bill, signed[:size])
     assert not shop.good(bill, b"\x01" + signed[1:])  # an address word with dirty upper bits
     assert not shop.good(bill, b"\0" * 11 + b"\x01" + signed[12:])
+    assert shop.good(shop.bill(USD, "0x" + "ff" * 20))
     assert not shop.good(bill, signed + b"\0")
     assert not shop.good(bill, signed + b"\0" * 95)
     assert shop.good(bill, signed + grant())
@@ -335,6 +341,8 @@ def test_a_count_of_the_proof_that_reaches_over_the_end_is_a_no(shop: Shop) -> N
         assert shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in words)) is good
     words = [0x80, 0, 0x60, 0, 1, 7]
     assert shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in words))
+    least = (0x20, 0, 0x20)  # both arrays have the moment, zero, for their count
+    assert shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in least))
     words[0] = 0xA1  # an offset whose word is not whole
     assert not shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in words))
 
