@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from domain.ledger.state.claimed import commitment
+from domain.ledger.state.claimed import commitment, explanation
 from domain.ledger.state.ledger_state import LedgerState
 from domain.ledger.state.purse_book import Payment
 
@@ -18,7 +18,8 @@ def unexplained(state: LedgerState) -> Iterator[tuple[str, Payment]]:
     what they bought, the oldest first.
     """
     for nonce, payment in state.measured.purse.newest.items():
-        if payment.resource is None and commitment(nonce) not in state.claimed.explained:
+        keys = {commitment(nonce), explanation(nonce, payment.payee)}
+        if payment.resource is None and not keys & state.claimed.explained.keys():
             yield nonce, payment
 
 

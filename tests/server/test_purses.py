@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from tests.server.test_sums import kept_by
 from tests.tools.keeper.test_attach import lost
 from tests.tools.keeper.test_transfers_chain import ticks, token
 from tests.tools.paying import paid as signed_payment
-from tests.tools.paying import settled
+from tests.tools.paying import required, settled
 from tests.world import Evm, World, a_world
 
 pytestmark = pytest.mark.anyio
@@ -309,6 +310,46 @@ async def test_a_payment_whose_bill_was_made_here_needs_no_report(world: World) 
     assert (await bills(purse))[0].paid_at is not None
     assert await flags(purse) == []
     await agrees(purse)
+
+
+@pytest.mark.parametrize("change", [{"pay_to": "0x" + "c4" * 20}, {"amount": Usdc.parse("5")}])
+async def test_a_payment_of_another_payee_or_amount_under_the_nonce_of_a_bill_is_not_that_bill(
+    world: World, change: dict[str, Any]
+) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    asked = {"payment_required": required(world, "0.25"), "max_amount": "1", "why": "data"}
+    assert (await purse.m.as_agent("mandate_pay", **asked)).status == 200
+    (bill,) = await bills(purse)
+    await purse.mined(purse.m.owner_wallet, purse.settlement(replace(bill.terms, **change)))
+    await keeper.round()
+    (_, row) = await purse.rows()
+    assert "resource" not in row["payload"]
+    assert (await bills(purse))[0].paid_at is None
+    world.clock.forward(hours=2)
+    await keeper.round()
+    assert await flags(purse) == ["payment_unreported"]
+    await agrees(purse)
+
+
+@pytest.mark.parametrize("early", [False, True])
+async def test_a_report_that_names_another_payee_than_was_paid_explains_nothing(
+    world: World, early: bool
+) -> None:
+    """The nonce of a bill is the agent's to choose: it can commit to a seller and pay itself."""
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    bill = replace(purse.bill("5"), pay_to="0x" + "c4" * 20)
+    await purse.mined(purse.m.owner_wallet, purse.settlement(bill))
+    if not early:
+        await keeper.round()
+    assert (await reported(purse, payee=PAYEE)).status == 201
+    await keeper.round()
+    assert (await reported(purse)).body["error"] == "invalid_request"
+    world.clock.forward(hours=2)
+    await keeper.round()
+    assert await flags(purse) == ["payment_unreported"]
 
 
 async def bills(purse: Purse) -> Sequence[Bill]:

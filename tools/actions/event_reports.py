@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import read, written
 from domain.ledger.events.payloads import EventPayload, Noted, PaidFee, Reported
-from domain.ledger.state.claimed import commitment, unproven
+from domain.ledger.state.claimed import commitment, explanation, unproven
 from domain.mandates.mandate import Mandate
 from domain.money import NO_AMOUNT, ZERO, Usdc, is_number
 from domain.reads.event_rows import ledger_row
@@ -280,11 +280,11 @@ def _bound(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, fee: PaidFee) -> 
     """
     chain = ctx.chains.get(mandate.chain_id)
     newest = uow.ledger.state(mandate.public_id).measured.purse.newest
-    known = {commitment(nonce) for nonce in newest}
+    known = {explanation(nonce, p.payee) for nonce, p in newest.items()}
     payees = dict.fromkeys(p.payee for p in [*newest.values()][::-1])
     for payee in payees if fee.payee is None else (fee.payee,):
         nonce = chain.bill_nonce(0, fee.resource or "", payee, fee.salt or "")
-        if commitment(nonce) in known or fee.payee is not None:
+        if explanation(nonce, payee) in known or fee.payee is not None:
             return replace(fee, payee=ctx.chains.address(payee), nonce="0x" + commitment(nonce))
     why = "no payment of the purse commits to this resource and salt; name its payee if it is not "
     raise invalid("payload.salt", why + "measured yet")

@@ -6,19 +6,31 @@ from dataclasses import replace
 
 from domain.ledger.events.event import Event
 from domain.ledger.events.payloads import PaidFee, PurseMoved
+from domain.mandates.bills import Bill
+from domain.money import Usdc
 from storage.unit_of_work import UnitOfWork
+
+
+def bill_of(uow: UnitOfWork, paid: PaidFee, amount: Usdc | None) -> Bill | None:
+    """The bill that a payment settles: the nonce is the agent's to choose, and it may sign another
+    payee or amount under that of a bill made here.
+    """
+    bill = uow.bills.by_nonce(paid.purse or "", paid.nonce or "")
+    if bill is None or bill.pay_to.lower() != (paid.payee or "").lower():
+        return None
+    return bill if bill.amount == amount else None
 
 
 def settle_bills(uow: UnitOfWork, event: Event) -> None:
     """Note the bill that a payment's row settles, or those that a purse made void; a payment is its
-    bill's by purse and nonce, whichever transaction brought it.
+    bill's whichever transaction brought it.
     """
     body = event.content.body
     if isinstance(body, PurseMoved) and body.change == "voided":
         uow.bills.void(body.purse, body.epoch or 0, event.occurred_at)
     if not isinstance(body, PaidFee):
         return
-    bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
+    bill = bill_of(uow, body, event.amount_usdc)
     if bill is None:
         return
     tx_hash = event.tx_hash or ""
@@ -33,6 +45,6 @@ def reopen_bill(uow: UnitOfWork, event: Event) -> None:
     body = event.content.body
     if not isinstance(body, PaidFee):
         return
-    bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
+    bill = bill_of(uow, body, event.amount_usdc)
     if bill is not None:
         uow.bills.mark_unpaid(bill)

@@ -39,7 +39,7 @@ from domain.rules.violations import violations, with_violation
 from domain.settings import Config, Switches
 from storage.unit_of_work import UnitOfWork
 from tools.context.approval_keeping import close_pending
-from tools.keeper.bills import reopen_bill, settle_bills
+from tools.keeper.bills import bill_of, reopen_bill, settle_bills
 from tools.keeper.reservations import approval_of, consume, executed_of, restore
 from tools.keeper.reversals import reversal
 from tools.keeper.vault_attachment import attach_created
@@ -225,7 +225,7 @@ def _add(
 
 def _with_resource(ctx: IngestContext, new: NewEvent, paid: PaidFee) -> NewEvent:
     """The row of a payment with what it bought, where its bill was made here."""
-    bill = ctx.uow.bills.by_nonce(paid.purse or "", paid.nonce or "")
+    bill = bill_of(ctx.uow, paid, new.amount_usdc)
     if bill is None:
         return new
     body = replace(paid, resource=bill.resource)

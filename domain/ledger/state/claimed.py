@@ -146,7 +146,7 @@ def apply(book: ClaimedBook, event: Event, partner: Event | None = None) -> Clai
         unended = {k: p for k, p in book.pending.items() if k != body.event_id}
         return fast_replace(book, pending=unended)
     if isinstance(body, PaymentUnexplained):
-        return fast_replace(book, explained=_explained(book, body.nonce, ""))
+        return fast_replace(book, explained=_explained(book, commitment(body.nonce), ""))
     if event.reported_by is not Reporter.CHAIN or not event.tx_hash:
         return book
     if isinstance(body, (PaidFee, PurseMoved)):
@@ -210,7 +210,8 @@ def _apply_statement(
 
 def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
     if body.explains:  # the payment itself is measured
-        return {"explained": _explained(book, body.nonce or "", body.resource or "")}
+        key = explanation(body.nonce or "", body.payee or "")
+        return {"explained": _explained(book, key, body.resource or "")}
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     values: _Values = {}
     if body.paid_read:
@@ -224,14 +225,21 @@ def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
     return values
 
 
-def _explained(book: ClaimedBook, nonce: str, resource: str) -> Mapping[str, str]:
-    bought = {**book.explained, commitment(nonce): resource[:RESOURCE_CHARS]}
+def _explained(book: ClaimedBook, key: str, resource: str) -> Mapping[str, str]:
+    bought = {**book.explained, key: resource[:RESOURCE_CHARS]}
     return _last(bought, EXPLAINED_KEPT)
 
 
 def commitment(nonce: str) -> str:
     """The 28 bytes of a bill's nonce that commit to what it buys, whichever epoch it is of."""
     return nonce.lower()[-COMMITMENT_CHARS:]
+
+
+def explanation(nonce: str, payee: str) -> str:
+    """The key of what a report explains: the commitment is to a payee, and no other one's payment
+    is explained by it.
+    """
+    return f"{commitment(nonce)}:{payee.lower()}"
 
 
 def _add_on_day(days: Mapping[str, int], at: datetime, amount: int) -> Mapping[str, int]:
