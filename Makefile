@@ -34,15 +34,16 @@ WORKERS ?= 3
 test: lint
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -rs -m "not campaign"
 
-demo: setup
-	$(BIN)/wallet demo
-
-# A service that is paid a request, and its facilitator, on a chain of yours: RPC_URL, USDC, PAY_TO, FACILITATOR_KEY.
+# The packages of x402, in an environment of their own.
 X402 := build/x402/bin/python
 $(X402): locks/x402.txt | setup
 	$(BIN)/python -c "from tests.fetched import python_of; python_of('x402')"
 	touch -c $@
 
+demo: $(X402)
+	$(BIN)/wallet demo --seller "$(X402) docs/examples/paid_api/seller.py"
+
+# A service that is paid a request, and its facilitator, on a chain of yours: RPC_URL, USDC, PAY_TO, FACILITATOR_KEY.
 paid-api: $(X402)
 	$(X402) docs/examples/paid_api/seller.py --rpc-url $(RPC_URL) --usdc $(USDC) --pay-to $(PAY_TO)
 

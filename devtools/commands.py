@@ -13,11 +13,12 @@ from server.cli.output import print_line, run
 @click.command()
 @click.option("--serve", is_flag=True, help="Keep the service up afterwards, with the door on.")
 @click.option("--port", default=0, show_default="a free one", help="Port of the service.")
-def demo(serve: bool, port: int) -> None:
+@click.option("--seller", help="Command of a paid service, for the last chapter (`make demo`).")
+def demo(serve: bool, port: int, seller: str | None) -> None:
     """Run the end-to-end demo on an embedded EVM; exit 0 only if every check passed."""
     from devtools.demo.play import play
 
-    sys.exit(run(lambda: play(stay=serve, port=port)))
+    sys.exit(run(lambda: play(stay=serve, port=port, seller=seller)))
 
 
 @click.command()

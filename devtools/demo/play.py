@@ -1,4 +1,4 @@
-"""The story in thirteen chapters; every one is done for real, and insisted on."""
+"""The story in fourteen chapters; every one is done for real, and insisted on."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from devtools.demo.ending import leaves
 from devtools.demo.falling import falls
 from devtools.demo.looking import settles_in
 from devtools.demo.orders import orders
+from devtools.demo.paying import pays
 from devtools.demo.people import Owner, harness
 from devtools.demo.signing import signs_each
 from devtools.demo.stage import ASKING_CHAIN_ID, CHAIN_ID, DemoStage
@@ -48,8 +49,10 @@ from skill.connecting import client_config
 GIB: Final = Usdc.parse("10000")
 
 
-async def play(*, stay: bool, port: int) -> int:
-    """Play the story; 0 only if every step held."""
+async def play(*, stay: bool, port: int, seller: str | None = None) -> int:
+    """Play the story; 0 only if every step held. `seller` is the command of a paid service, without
+    which the last chapter is left out.
+    """
     story, started = Story(), time.monotonic()
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
     try:
@@ -58,7 +61,7 @@ async def play(*, stay: bool, port: int) -> int:
             http_server.bound("127.0.0.1", port) as sock,
             tempfile.TemporaryDirectory(prefix="wallet-demo-") as folder,
         ):
-            await _on_stage(story, Path(folder), sock, stay=stay, started=started)
+            await _on_stage(story, Path(folder), sock, seller, stay=stay, started=started)
     except* StepFailed as failed:
         story.fail("; ".join(str(e) for e in _leaves(failed)))
     except* Refused as refused:
@@ -108,7 +111,13 @@ def market_entry(
 
 
 async def _on_stage(
-    story: Story, folder: Path, sock: socket.socket, *, stay: bool, started: float
+    story: Story,
+    folder: Path,
+    sock: socket.socket,
+    seller: str | None,
+    *,
+    stay: bool,
+    started: float,
 ) -> None:
     story.chapter(1, "A chain, contracts, a database and the service")
     async with (
@@ -143,7 +152,7 @@ async def _on_stage(
             )
             stage = await _cast(story, folder, net, asking, settings, base, http)
             try:
-                await _chapters(stage)
+                await _chapters(stage, seller)
                 story.end(int(time.monotonic() - started))
                 if stay:
                     await settles_in(stage)
@@ -239,7 +248,7 @@ async def _leave(stage: DemoStage, demo: DemoWallet | None) -> None:
         await stage.chain.close()
 
 
-async def _chapters(stage: DemoStage) -> None:
+async def _chapters(stage: DemoStage, seller: str | None) -> None:
     await registers(stage)
     await signs(stage)
     stdio = StdioServerParameters(
@@ -252,9 +261,10 @@ async def _chapters(stage: DemoStage) -> None:
         sse_client(stage.base + "/sse", headers=headers), stage.agent_wallet
     ) as agent:
         await is_refused(stage, agent)
+    key_file = _key_file(stage)
     local = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "server", "mcp", "--url", stage.base, "--agent-key-file", _key_file(stage)],
+        args=["-m", "server", "mcp", "--url", stage.base, "--agent-key-file", key_file],
         env=stage.service_env(),
     )
     async with harness(local, stage.agent_wallet) as agent:
@@ -266,6 +276,10 @@ async def _chapters(stage: DemoStage) -> None:
     secret = await trades(stage.story, stage.owner, 11)
     await orders(stage, secret, 12)
     await keeps(stage, secret, 13)
+    if seller is None:
+        stage.story.print_line("no --seller: the chapter of payments is left out")
+    else:
+        await pays(stage, seller, key_file, 14)
 
 
 def _key_file(s: DemoStage) -> str:

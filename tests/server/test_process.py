@@ -20,10 +20,12 @@ from mcp import Client
 from mcp.client.sse import sse_client
 
 from server.cli.main import main
+from tests.fetched import python_of
 from tests.ports import free_port
 from tests.waiting import PATIENTLY, STUCK_S, Heard, terminated
 
 WALLET = [sys.executable, "-m", "server"]
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
@@ -192,9 +194,13 @@ async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing
     tmp_path: Path, short_path: Path
 ) -> None:
     errors = tmp_path / "errors"
+    seller = (
+        f"{await anyio.to_thread.run_sync(python_of, 'x402')} {EXAMPLES / 'paid_api' / 'seller.py'}"
+    )
     with errors.open("wb") as stderr:
         process = await anyio.open_process(
-            [*WALLET, "demo", "--serve"], env=environment(tmp_path, TMPDIR=str(short_path)), cwd=tmp_path, stderr=stderr,
+            [*WALLET, "demo", "--serve", "--seller", seller],
+            env=environment(tmp_path, TMPDIR=str(short_path)), cwd=tmp_path, stderr=stderr,
         )  # fmt: skip
     assert process.stdout is not None
     told = ""
@@ -205,7 +211,7 @@ async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing
         except anyio.EndOfStream:
             pytest.fail(f"{told}\n{errors.read_text()}")
     assert "Every step held" in told
-    assert all(f"== {n}." in told for n in range(1, 14))
+    assert all(f"== {n}." in told for n in range(1, 15))
     base = told[told.rindex("http://127.0.0.1") :].partition("/wallet/agents/me")[0]
     key = told.split("X-Service-User-Key: ")[-1].partition('"')[0]
     async with (
@@ -217,8 +223,7 @@ async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing
         "PATH": os.defpath, "WALLET_BASE": base, "WALLET_KEY": key, "AGENT_PRIVATE_KEY": "0x" + "01" * 32,
         "RPC_URL": told.split("at http", 1)[1].split()[0].join(["http", ""]),
     }  # fmt: skip
-    example = Path(__file__).parents[2] / "docs" / "examples" / "agent.py"
-    agent = [sys.executable, str(example), "0x" + "11" * 20, "1"]
+    agent = [sys.executable, str(EXAMPLES / "agent.py"), "0x" + "11" * 20, "1"]
     done = await anyio.run_process(agent, env=env, check=False)
     # It finds the mandate that is left at work, whose terms do not name this market.
     assert (done.returncode, b"target_not_allowed" in done.stderr) == (1, True), done.stderr

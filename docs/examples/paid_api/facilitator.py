@@ -6,6 +6,7 @@ The routes are those of the specification: POST /verify, POST /settle, GET /supp
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
 from typing import Any
@@ -64,4 +65,5 @@ if __name__ == "__main__":
     parser.add_argument("--rpc-url", required=True)
     parser.add_argument("--port", type=int, default=4022)
     given = parser.parse_args()
+    logging.getLogger("x402").setLevel(logging.ERROR)  # a refusal is told to its seller
     serve(facilitator(given.rpc_url, os.environ["FACILITATOR_KEY"]), given.port)

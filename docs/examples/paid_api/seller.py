@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict
@@ -94,6 +95,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     beside = Path(__file__).with_name("facilitator.py")
     command = [sys.executable, str(beside), "--rpc-url", given.rpc_url, "--port", "0"]
+    # The server raises the signal again once it has closed: the facilitator then ends too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as settling:  # noqa: S603 - its own file
         try:
             where = settling.stdout.readline().strip()
