@@ -13,6 +13,7 @@ import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -143,7 +144,7 @@ class LocalSigner:
             document = made.body.get("typed_data")
             if made.status != 200 or not isinstance(document, dict) or "signature" in body:
                 return made
-            _check_bill(body, document)
+            _check_bill(body, document, self.address, self._clock.now())
             signature = signatures.sign(self._key, eip712.digest(document))
             whole = {**body, "signature": signature}
             return await self._post(f"/wallet/mandates/{public_id}/pay", whole)
@@ -283,9 +284,10 @@ def _transaction(raw: object) -> Transaction:
     )
 
 
-def _check_bill(request: Mapping[str, object], raw: object) -> None:
+def _check_bill(request: Mapping[str, object], raw: object, own: str, now: datetime) -> None:
     """Hold a bill to the seller's request: an offer of its own, by network, token, payee and
-    amount, within `max_amount` and an hour. Errors: NotSigned; ValueError for what is no bill.
+    amount, within `max_amount` and an hour from now, and never out of the key's `own` account,
+    where the signature alone would pay. Errors: NotSigned; ValueError for what is no bill.
     """
     document, required = TransferTypedData.model_validate(raw), request.get("payment_required")
     domain, message = document.domain, document.message
@@ -304,6 +306,10 @@ def _check_bill(request: Mapping[str, object], raw: object) -> None:
         raise NotSigned("the bill is above max_amount")
     if int(message.valid_before) - int(message.valid_after) > LONGEST_S:
         raise NotSigned("the bill is good for more than an hour")
+    if int(message.valid_before) > now.timestamp() + LONGEST_S:
+        raise NotSigned("the bill is good for a later time")
+    if message.sender.lower() == own.lower():
+        raise NotSigned("the bill pays out of the key's own account")
 
 
 def _check_action(action: ActionIn, vault: str, target: str, data: str, amount: Usdc) -> None:

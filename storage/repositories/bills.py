@@ -10,7 +10,7 @@ from typing import Final
 from domain.mandates.bills import Bill
 from domain.money import Usdc
 from storage.codec import Table
-from storage.sql import Repository, exists, micros, number
+from storage.sql import Repository, exists, micros
 
 BILLS: Final = Table(
     "bills",
@@ -63,15 +63,6 @@ class BillRepository(Repository):
         where = f"public_id = :mandate AND {_OPEN} ORDER BY made_at, bill_id LIMIT :most"
         named = {"mandate": public_id, "now": int(now.timestamp()), "most": OPEN_MOST}
         return BILLS.all(self._sql, where, **named)
-
-    def paid_between(self, public_id: str, since: datetime, until: datetime) -> Usdc:
-        """The sum of a mandate's bills that were paid from a time on and before another."""
-        text = (
-            "SELECT sum(amount_micros) AS n FROM bills WHERE public_id = :mandate "
-            "AND paid_at >= :since AND paid_at < :until"
-        )
-        times = {"since": micros(since), "until": micros(until)}
-        return Usdc(number(self._sql, text, mandate=public_id, **times))
 
     def amounts_since(self, agent_id: str, since: datetime, now: datetime) -> list[Usdc]:
         """Amounts that an agent has paid since a time, over all its mandates, or may still pay."""

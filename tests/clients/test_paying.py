@@ -130,6 +130,13 @@ async def test_the_python_helper_pays_nothing_above_the_bound_or_for_another_hos
     assert seller.seen == []
 
 
+async def test_the_python_helper_takes_a_402_that_nests_without_end_for_none() -> None:
+    client = imported("wallet_client.paying", await anyio.to_thread.run_sync(built, "python"))
+    answer = client.Fetched(402, {}, b"[" * 100_000, None)
+    with pytest.raises(client.NotPaid, match="none of x402"):
+        client._required(answer, "https://data.example/")
+
+
 class TestTypeScript:
     pytestmark = NODE
 

@@ -375,19 +375,22 @@ async def test_the_file_signs_the_bill_that_was_asked_for_and_no_other(
             await m.as_agent("mandate_pay", **{n: v for n, v in asked.items() if n != "public_id"})
         ).body
         document: Any = made["typed_data"]
-        _check_bill(asked, document)
+        known = m.agent_wallet.address, world.clock.now()
+        _check_bill(asked, document, *known)
+        later = {"validAfter": "1900000000", "validBefore": "1900000060"}
         wrong = [
             {"to": "0x" + "d4" * 20}, {"value": "250001"}, {"validAfter": "0"},
+            {"from": m.agent_wallet.address}, later,
         ]  # fmt: skip
         for change in wrong:
             with pytest.raises(NotSigned):
-                _check_bill(asked, document | {"message": document["message"] | change})
+                _check_bill(asked, document | {"message": document["message"] | change}, *known)
         with pytest.raises(NotSigned):
-            _check_bill(asked, document | {"domain": document["domain"] | {"chainId": 1}})
+            _check_bill(asked, document | {"domain": document["domain"] | {"chainId": 1}}, *known)
         with pytest.raises(NotSigned):
-            _check_bill(asked | {"max_amount": "0.249999"}, document)
+            _check_bill(asked | {"max_amount": "0.249999"}, document, *known)
         with pytest.raises(ValueError, match="TransferWithAuthorization"):
-            _check_bill(asked, document | {"primaryType": "Permit"})
+            _check_bill(asked, document | {"primaryType": "Permit"}, *known)
         signature = signatures.sign(_key_of(evm, m), eip712.digest(document))
         assert signature == m.agent_wallet.sign_typed(document).lower()
 

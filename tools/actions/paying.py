@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -23,7 +23,7 @@ from domain.mandates.payment_requests import (
     read_payment_request,
 )
 from domain.mandates.purses import LONGEST_S, PurseTerms
-from domain.money import ZERO
+from domain.money import ZERO, Usdc
 from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.action_checks import refuse_barred, retry_after_decline
@@ -31,7 +31,8 @@ from domain.rules.amount_rules import asks_owner
 from domain.rules.paid_read_credits import cost
 from domain.rules.payment_rules import PurseView, check_host, check_payment
 from domain.rules.snapshot import MandateSnapshot
-from domain.times import day_of, midnight
+from domain.times import day_of
+from storage.repositories.bills import OPEN_MOST
 from storage.unit_of_work import UnitOfWork
 from tools.actions.event_reports import require_credits
 from tools.actions.held_call import NEXT, approval_url, asked_by, keep_pending
@@ -183,11 +184,15 @@ class Paying:
         if facts.state is None or facts.vault is None or not facts.vault.exists:
             raise wrong_status(mandate, "paying out of its purse")
         require_known_keeping(self._chain(mandate), mandate)
-        purse = _view(uow, mandate, terms, facts.state, now)
+        known = uow.bills.open(mandate.public_id, now)
+        purse = _view(uow, mandate, terms, facts.state, known, now)
         bill = self._existing_bill(uow, purse, now)
         if bill is None:
             if request.signature is not None:
                 why = "No open bill is of this request: ask for one without signature first."
+                raise Refused(refusal("conflict", why=why, retry_safe=True))
+            if len(known) >= OPEN_MOST:  # beyond it none would be counted
+                why = f"{OPEN_MOST} bills are open; wait until one is paid or its time is over."
                 raise Refused(refusal("conflict", why=why, retry_safe=True))
             check_payment(snapshot, facts.payment, purse, request.max_amount)
             counted = uow.bills.amounts_since(caller.user_id or "", _midnight_before(now), now)
@@ -380,16 +385,23 @@ def _request_hash(request: PayIn) -> str:
 
 
 def _view(
-    uow: UnitOfWork, mandate: Mandate, terms: PurseTerms, state: PurseState, now: datetime
+    uow: UnitOfWork,
+    mandate: Mandate,
+    terms: PurseTerms,
+    state: PurseState,
+    known: Sequence[Bill],
+    now: datetime,
 ) -> PurseView:
-    """The purse with its open bills; those of an epoch before are void."""
-    begins = _midnight_before(now)
-    open_bills = (b for b in uow.bills.open(mandate.public_id, now) if b.epoch == state.epoch)
+    """The purse with its open bills; those of an epoch before are void. What it paid is measured:
+    an agent can sign bills that were not made here.
+    """
+    paid = uow.ledger.state(mandate.public_id).measured.purse.day(day_of(now)).paid
+    open_bills = (b for b in known if b.epoch == state.epoch)
     return PurseView(
         terms=terms,
         state=state,
         open_bills=tuple(open_bills),
-        paid_today=uow.bills.paid_between(mandate.public_id, begins, midnight(now)),
+        paid_today=Usdc(paid),
     )
 
 

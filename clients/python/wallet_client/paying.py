@@ -63,7 +63,8 @@ async def fetch_with_mandate(
     `max_amount` in USDC bounds the payment. Give `idempotency_key` to go on after a break of this
     program: the same key is the same bill. The paid request is sent up to `tries` times where no
     answer comes, always with the same payment, which USDC takes once.
-    Errors: `NotPaid`, `Refused` by the wallet, `aiohttp.ClientError` where no answer came.
+    Errors: `NotPaid`, `Refused` by the wallet, `aiohttp.ClientError` or `TimeoutError` where no
+    answer came.
     """
     key = idempotency_key or f"fetch-{secrets.token_hex(16)}"
     own = dict(headers or {})
@@ -85,7 +86,7 @@ async def fetch_with_mandate(
             try:
                 answer = await send({SIGNATURE: paid.header or ""})
                 return Fetched(answer.status, answer.headers, answer.body, paid)
-            except aiohttp.ClientError:
+            except (aiohttp.ClientError, TimeoutError):
                 if not left:
                     raise
     raise ValueError("tries is at least 1")
@@ -98,7 +99,7 @@ def _required(answer: Fetched, url: str) -> dict[str, Any]:
         raw = base64.b64decode(named, validate=True) if named else answer.body
         required: Any = json.loads(raw)
         at = urlsplit(str(required["resource"]["url"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise NotPaid("the 402 is none of x402 version 2") from None
     if (at.hostname, at.port) != (urlsplit(url).hostname, urlsplit(url).port):
         raise NotPaid("the 402 asks to pay for another host")

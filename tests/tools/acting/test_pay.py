@@ -16,7 +16,7 @@ import pytest
 from chain.chains import EvmChains
 from chain.contracts import abi_codec
 from domain.agents.key_rules import PurseBill
-from domain.mandates.purses import BillTerms
+from domain.mandates.purses import BillTerms, TokenDomain
 from domain.money import Usdc
 from domain.refusals import SigningRefused
 from tests.hosted import hosted, signing
@@ -312,6 +312,35 @@ async def test_above_the_purses_day_is_refused_until_midnight(lite: World) -> No
     told = await _refused(m, "over_daily_cap", "2.000001", idempotency_key="b-2")
     assert told["remaining"] == {"value": "2.000000"}
     assert told["retry_at"] == "2026-11-21T00:00:00.000Z"
+
+
+async def test_what_was_paid_without_a_bill_of_ours_counts_on_the_purses_day(lite: World) -> None:
+    m = await paying(lite, fund="5", purse={"per_day_usdc": "5", "float_usdc": "5"})
+    chain, now = lite.chains.get(CHAIN_ID), lite.evm.chain.head.timestamp
+    made = (await _asked(m)).body
+    purse, token = made["purse"]["address"], TokenDomain(name="USDC", version="2")
+    own = BillTerms(
+        pay_to=PAYEE, amount=Usdc.parse("4"), valid_after=now - 60, valid_before=now + 60,
+        nonce="0x" + "00" * 31 + "07",
+    )  # fmt: skip
+    document = chain.bill_typed_data(purse, token, own)
+    signature = chain.bill_signature(own, m.agent_wallet.sign_typed(document))
+    payment = {"authorization": document["message"], "signature": signature}
+    assert await settled(lite, {"payload": payment})
+    await ticks(lite).round()
+    told = await _refused(m, "over_daily_cap", "0.76", idempotency_key="b-2")
+    assert told["detail"]["used"] == "4.250000"
+
+
+async def test_no_more_bills_are_open_than_are_counted(
+    lite: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paying_module, "OPEN_MOST", 2, raising=False)
+    m = await paying(lite)
+    for n in range(2):
+        assert (await _asked(m, idempotency_key=f"b-{n}")).status == 200
+    await _refused(m, "conflict", idempotency_key="b-2")
+    assert (await _asked(m, idempotency_key="b-1")).status == 200
 
 
 async def test_a_purse_that_is_low_names_the_call_that_fills_it(lite: World) -> None:
