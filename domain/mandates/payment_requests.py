@@ -93,8 +93,14 @@ def read_payment_request(
         token=_token(loc, offer.get("extra"), payable),
         accepted=offer,
         echoed=echoed,
-        takes_identifier=isinstance((extensions or {}).get(IDENTIFIER), Mapping),
+        takes_identifier=_takes_identifier(extensions or {}),
     )
+
+
+def _takes_identifier(extensions: Mapping[str, object]) -> bool:
+    """True where the extension has the form into which an identifier is written."""
+    own = extensions.get(IDENTIFIER)
+    return isinstance(own, Mapping) and isinstance(own.get("info", {}), Mapping)
 
 
 def _taken(

@@ -370,9 +370,9 @@ def _plain_request(request: PayIn) -> Mapping[str, object]:
     """The seller's 402 as any reader of JSON has it. Errors: `invalid_request`."""
     required = plain(request.payment_required)
     try:
-        size = len(json.dumps(required, ensure_ascii=False).encode())
-    except UnicodeEncodeError:
-        raise invalid("payment_required", "a text in it is no Unicode") from None
+        size = len(json.dumps(required, ensure_ascii=False, allow_nan=False).encode())
+    except ValueError:  # UnicodeEncodeError is one
+        raise invalid("payment_required", "a text or a number in it is none of JSON") from None
     if size > LONGEST_REQUEST or not isinstance(required, dict):
         raise invalid("payment_required", f"at most {LONGEST_REQUEST} bytes")
     return required

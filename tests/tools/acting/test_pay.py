@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,7 @@ async def test_an_agent_with_a_purse_is_told_of_the_tools_that_pay(lite: World) 
         ({"resource": {"url": "https://data.example/" + "x" * 2048}}, "resource.url"),
         ({"resource": {"url": "https://[::1"}}, "resource.url"),
         ({"extensions": []}, "extensions"),
-        ({"extensions": {"x": "y" * 17_000}}, ""),
+        ({"extensions": {"x": "y" * 17_000}}, ""), ({"extensions": {"x": Decimal("1e400")}}, ""),
     ],
 )  # fmt: skip
 async def test_a_402_of_another_form_is_refused_with_its_field(
@@ -341,6 +342,19 @@ async def test_no_more_bills_are_open_than_are_counted(
         assert (await _asked(m, idempotency_key=f"b-{n}")).status == 200
     await _refused(m, "conflict", idempotency_key="b-2")
     assert (await _asked(m, idempotency_key="b-1")).status == 200
+
+
+@pytest.mark.parametrize("info", [[], "id", None, 7])
+async def test_an_extension_of_another_form_is_repeated_as_it_stands(
+    lite: World, info: object
+) -> None:
+    extensions = {"payment-identifier": {"info": info}}
+    told = await paid(
+        await paying(lite), "0.25",
+        payment_required=required(lite, "0.25") | {"extensions": extensions},
+    )  # fmt: skip
+    assert told["bill"]["payment_identifier"] is None
+    assert told["payment_payload"]["extensions"] == extensions
 
 
 async def test_a_purse_that_is_low_names_the_call_that_fills_it(lite: World) -> None:
