@@ -253,6 +253,7 @@ def test_above_the_approval_amount_the_owner_signs_too_and_until_its_moment(shop
     assert shop.good(bill, shop.granted(bill, until, w.owner))
     w.evm.time += 1
     assert not shop.good(bill, shop.granted(bill, until, w.owner))
+    assert shop.good(bill, shop.granted(bill, 2**64 - 1, w.owner))
 
 
 def test_where_nothing_is_approved_on_chain_no_bill_needs_it(world: World) -> None:
@@ -341,6 +342,9 @@ def test_a_count_of_the_proof_that_reaches_over_the_end_is_a_no(shop: Shop) -> N
         assert shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in words)) is good
     words = [0x80, 0, 0x60, 0, 1, 7]
     assert shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in words))
+    words[4] = 2  # of two words one is there
+    assert not shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in words))
+    words[4] = 1
     least = (0x20, 0, 0x20)  # both arrays have the moment, zero, for their count
     assert shop.good(bill, bare + b"".join(w.to_bytes(32, "big") for w in least))
     words[0] = 0xA1  # an offset whose word is not whole
