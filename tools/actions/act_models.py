@@ -21,19 +21,19 @@ class ActionIn(RequestModel):
 
     kind: Literal["enter", "exit", "call", "fund", "drain", "forfeit"]
     market: str | None = Field(
-        default=None, max_length=64, description="enter, exit: a market's id (markets_list)"
+        default=None, max_length=64, description="a market's id (markets_list)"
     )
     amount_usdc: Usdc | None = Field(
         default=None,
-        description="enter, exit, fund: USDC in or out, a decimal string",
+        description="USDC, a decimal string",
     )
     share_bps: Literal[10_000] | None = Field(
-        default=None, description="exit, in place of amount_usdc: 10000 takes all of it"
+        default=None, description="in place of amount_usdc: 10000 takes all"
     )
-    target: Address | None = Field(default=None, description="call: the contract")
-    data: HexData | None = Field(default=None, description="call: its calldata, 0x hex")
+    target: Address | None = Field(default=None, description="the contract")
+    data: HexData | None = Field(default=None, description="calldata, 0x hex")
     approve_amount: Usdc | None = Field(
-        default=None, description="call: USDC that the target may pull; left out: none"
+        default=None, description="USDC that target may pull; left out: none"
     )
 
 
@@ -49,7 +49,7 @@ class ActIn(OneMandate):
     why: Lines | None = Field(default=None, max_length=2_000, description="kept with the report")
     idempotency_key: str = Field(
         pattern=r"^[A-Za-z0-9._:-]{1,128}$",
-        description="names this act: a repeat with the SAME key, held or lost, is never sent twice",
+        description="names this act: the same key is never sent twice",
         examples=["enter-1"],
     )
 

@@ -432,7 +432,7 @@ OPERATIONS: Final = (
         "sign and send. Above the owner's approval amount it answers pending_approval instead; "
         "once approved, where the vault keeps approvals, it is executeApproved with the owner's "
         "signature. "
-        "Calldata that would revert is refused, and nothing is reserved for it.",
+        "Calldata that would revert is refused.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         long=True,
