@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from domain.ledger.events.payloads import PaidFee, PurseMoved
@@ -17,6 +17,8 @@ from domain.times import day_of
 
 DAYS_KEPT: Final = 8
 PAYMENTS_KEPT: Final = 256
+FRESH: Final = timedelta(days=1)
+"""How long a payment may wait to be explained before any newer one takes its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,8 @@ class PurseBook:
     Units: micro-USDC. Shapes: `called` and `taken` are what the vault's own calls put in and got
     back, `funded` and `drained` the same by the hub's word; `to_owner` went to the owner out of the
     purse, `came_in` was sent by others. `days` by UTC day and `newest` payments by nonce, at most
-    so many; `epoch` is that of the bills that are good.
+    so many, of which those go first that need no explanation any more, then the smallest; `epoch`
+    is that of the bills that are good.
     """
 
     called: int = 0
@@ -97,7 +100,8 @@ def with_payment(
     )
     newest = {**book.newest, fee.nonce or event_id: payment}
     while len(newest) > PAYMENTS_KEPT:
-        del newest[next(iter(newest))]
+        # Many small payments must not push out a large one that nobody has explained yet.
+        del newest[min(newest, key=lambda n: _weight(newest[n], at))]
     return fast_replace(
         book,
         paid=book.paid + amount,
@@ -105,6 +109,12 @@ def with_payment(
         days=_with_day(book.days, at, paid=amount),
         newest=newest,
     )
+
+
+def _weight(payment: Payment, now: datetime) -> int:
+    """Loss by dropping a payment: its amount, where it may yet be flagged."""
+    is_settled = payment.resource is not None or payment.at + FRESH <= now
+    return 0 if is_settled else payment.amount
 
 
 def with_movement(book: PurseBook, at: datetime, amount: int, moved: PurseMoved) -> PurseBook:
