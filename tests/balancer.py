@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
+from weakref import WeakSet
 
 from tests.ports import free_port
 
@@ -24,6 +25,7 @@ class Balancer:
     sent: Counter[int] = field(default_factory=Counter)
     _turns: count[int] = field(default_factory=count)
     _open: set[asyncio.Task[None]] = field(default_factory=set)
+    _writers: WeakSet[asyncio.StreamWriter] = field(default_factory=WeakSet)
 
     @property
     def base(self) -> str:
@@ -36,9 +38,13 @@ class Balancer:
         self._open.add(task)
         task.add_done_callback(self._open.discard)
         pipes: list[asyncio.Task[None]] = []
+        writers = [writer]
+        self._writers.add(writer)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             upstream, upwriter = await self._next()
+            writers.append(upwriter)
+            self._writers.add(upwriter)
             upwriter.write(_closing(head))
             pipes = [
                 asyncio.ensure_future(_pipe(reader, upwriter)),
@@ -48,22 +54,27 @@ class Balancer:
             await asyncio.wait(pipes, return_when=asyncio.FIRST_COMPLETED)
             if pipes[0].done() and not pipes[1].done() and not reader.at_eof():
                 await pipes[1]
-            upwriter.close()
         except (ConnectionError, asyncio.IncompleteReadError, OSError):
             pass
         finally:
             for pipe in pipes:
                 pipe.cancel()
             await asyncio.gather(*pipes, return_exceptions=True)
-            writer.close()
-            with suppress(ConnectionError, OSError):
-                await writer.wait_closed()
+            for one in writers:
+                one.close()
+            for one in writers:
+                with suppress(ConnectionError, OSError):
+                    await one.wait_closed()
 
     async def end(self) -> None:
         """Let go of every connection."""
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
+        for writer in list(self._writers):
+            writer.transport.abort()
+        # A transport lets go of its socket in the loop's next turns.
+        await asyncio.sleep(0.05)
 
     async def _next(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """The next process that listens. Errors: ConnectionError where none does."""
