@@ -8,7 +8,7 @@ import hmac
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from aiohttp import web
 from multidict import MultiDict
@@ -170,7 +170,9 @@ def next_of(path: str) -> str:
     one that starts signing in over.
     """
     inside = path == HOME or path.startswith((HOME + "/", HOME + "?"))
+    steps = unquote(path.partition("?")[0]).split("/")
     odd = "//" in path or "\\" in path or not path.isascii() or not path.isprintable()
+    odd = odd or not {".", ".."}.isdisjoint(steps)  # a browser climbs out of the pages by them
     if not inside or odd or len(path) > NEXT_MAX:
         return HOME
     return str(URL(path).without_query_params(AGAIN)) if AGAIN in path else path

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 SEND_S: Final = 20
 TURN_S: Final = 20
 AT_ONCE: Final = 4
+_CODING: Final = "quoted-printable"  # which passes every mail server, whatever the letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """One e-mail: what it says, and its links."""
+    """One e-mail: what it says, its links, and the language that its reader asked for."""
 
     to: str
     kind: MessageKind
@@ -33,6 +34,7 @@ class Letter:
     link: str
     settings_link: str
     stop_link: str
+    language: str | None = None
 
 
 class MailClient:
@@ -99,9 +101,12 @@ class MailClient:
 
 
 def written(letter: Letter, sender: str, own_host: str) -> EmailMessage:
-    """The letter as it is sent: plain text, and the same as HTML."""
+    """The letter as it is sent, in its language: plain text, and the same as HTML."""
     from app.words import notices as words
+    from app.words.text import ENGLISH, LANGUAGES, use_language
 
+    language = next((code for code in LANGUAGES if code == letter.language), ENGLISH)
+    use_language(language)
     subject, said = words.letter_subject(letter.kind), words.letter_text(letter.kind)
     message = EmailMessage(policy=LINES)
     message["From"] = f"{words.SENDER} <{sender}>"
@@ -111,16 +116,15 @@ def written(letter: Letter, sender: str, own_host: str) -> EmailMessage:
     message["Message-ID"] = f"<{letter.message_id}@{own_host}>"
     message["Auto-Submitted"] = "auto-generated"
     message["List-Unsubscribe"] = f"<{letter.stop_link}>"
-    links = (
-        (said.open, letter.link),
-        (words.LETTER_SETTINGS, letter.settings_link),
-        (words.LETTER_STOP, letter.stop_link),
-    )
-    lines = (said.first, *(f"{name}:\n{link}" for name, link in links), words.LETTER_END)
-    message.set_content("\n\n".join(lines) + "\n")
+    names = (said.open, str(words.LETTER_SETTINGS), str(words.LETTER_STOP))
+    links = tuple(zip(names, (letter.link, letter.settings_link, letter.stop_link), strict=True))
+    end = str(words.LETTER_END)
+    lines = (said.first, *(f"{name}:\n{link}" for name, link in links), end)
+    message.set_content("\n\n".join(lines) + "\n", cte=_CODING)
     anchors = (f'<p><a href="{escape(link)}">{escape(name)}</a></p>' for name, link in links)
-    body = f"<p>{escape(said.first)}</p>{''.join(anchors)}<p>{escape(words.LETTER_END)}</p>"
-    message.add_alternative(
-        f"<!doctype html><title>{escape(subject)}</title>{body}", subtype="html"
-    )
+    body = f"<p>{escape(said.first)}</p>{''.join(anchors)}<p>{escape(end)}</p>"
+    page = f'<!doctype html><html lang="{language}"><title>{escape(subject)}</title>{body}</html>'
+    message.add_alternative(page, subtype="html", cte=_CODING)
+    # After the parts, for a header of content goes with the content that is there.
+    message["Content-Language"] = language
     return message

@@ -79,8 +79,9 @@ async def remove_browser(visit: PageRequest) -> web.Response:
 
 
 async def ask_email(visit: PageRequest) -> web.Response:
-    """Send a link to the address that was typed."""
-    await visit.run("owner_email_ask", address=visit.field("address") or "")
+    """Send a link to the address that was typed, in the language of the page."""
+    language = language_of(visit.request)
+    await visit.run("owner_email_ask", address=visit.field("address") or "", language=language)
     return visit.go(HERE)
 
 

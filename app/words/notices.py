@@ -22,6 +22,7 @@ KINDS: Final[Mapping[str, str]] = {
     "mandate.settled": _("a mandate is settled"),
     "deposit.seen": _("a deposit arrived in a vault"),
     "transfer.in": _("an agent received money that it had not reported"),
+    "order.asked": _("an order needs your signature"),
     "order.unknown": _("the outcome of an order is unknown"),
 }
 """The kinds of notices (`domain/mandates/notice_choices.py`), as their owner reads them."""
@@ -75,12 +76,12 @@ def letter_text(kind: str) -> LetterText:
     """The words of an e-mail about a kind of notice."""
     if kind == "email.verify":
         first = _(
-            "Somebody who signed in with a wallet gave this address to be told by e-mail. If it "
+            "An owner who signed in with a wallet gave this address to be told by e-mail. If it "
             "was you, open the link within a day, sign in with the same wallet and confirm. If "
             "not, do nothing: nothing more is sent."
         )
-        return LetterText(first, _("Confirm this address"))
-    return LetterText(letter_subject(kind) + ".", _("Open it"))
+        return LetterText(str(first), str(_("Confirm this address")))
+    return LetterText(letter_subject(kind) + ".", str(_("Open it")))
 
 
 def approval_notice(amount: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Literal, get_args
 NoticeKind = Literal[
     "approval.asked", "approval.decided", "cap.reached", "mandate.acceptance_ended",
     "mandate.paused", "mandate.resumed", "mandate.stop_line", "mandate.stopped",
-    "mandate.settled", "deposit.seen", "transfer.in", "order.unknown",
+    "mandate.settled", "deposit.seen", "transfer.in", "order.asked", "order.unknown",
 ]  # fmt: skip
 NOTICE_KINDS: Final[tuple[NoticeKind, ...]] = get_args(NoticeKind)
 Channel = Literal["webhook", "push", "email"]
@@ -21,8 +21,10 @@ VERIFY: Final = "email.verify"
 # What asks for a look or an answer; a person is not woken for the rest until it is asked for.
 ASKING: Final[tuple[NoticeKind, ...]] = (
     "approval.asked", "cap.reached", "mandate.stop_line", "mandate.stopped", "transfer.in",
-    "order.unknown",
+    "order.asked", "order.unknown",
 )  # fmt: skip
+# What lapses without its owner's answer.
+_LAPSING: Final = frozenset({"approval.asked", "order.asked"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,5 +81,5 @@ class NoticeSettings:
         quiet = self.quiet
         if quiet is None or channel == "webhook" or kind in (TEST, VERIFY):
             return None
-        through = kind == "approval.asked" and quiet.approvals_break_through
+        through = kind in _LAPSING and quiet.approvals_break_through
         return None if through else quiet

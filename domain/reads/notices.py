@@ -113,6 +113,18 @@ class OrderUnknownNotice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OrderAskedNotice:
+    """An order that an agent prepared waits for its owner's signature. Units: USDC, 6 decimals."""
+
+    order_id: str
+    mode: str
+    product: str
+    side: str
+    notional: str
+    expires_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransferNotice:
     """USDC that was not reported came to an agent's own address. Units: USDC, 6 decimals."""
 
@@ -127,6 +139,7 @@ NoticeData: TypeAlias = (
     | CapNotice
     | ApprovalAskedNotice
     | AcceptanceEndedNotice
+    | OrderAskedNotice
     | OrderUnknownNotice
     | TransferNotice
 )
@@ -144,6 +157,7 @@ NOTICE_DATA: Final[Mapping[NoticeKind, type[NoticeData]]] = {
     "mandate.settled": SettledNotice,
     "deposit.seen": DepositNotice,
     "transfer.in": TransferNotice,
+    "order.asked": OrderAskedNotice,
     "order.unknown": OrderUnknownNotice,
 }
 
@@ -162,7 +176,7 @@ def item_path(data: NoticeData) -> str:
     match data:
         case ApprovalAskedNotice(approval_id=approval_id):
             return f"/app/approvals/{approval_id}"
-        case OrderUnknownNotice(order_id=order_id):
+        case OrderAskedNotice(order_id=order_id) | OrderUnknownNotice(order_id=order_id):
             return f"/app/orders/{order_id}"
         case TransferNotice(agent_id=agent_id):
             return f"/app/agents/{agent_id}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from domain.ledger.events.chain_events import StepKind
 from domain.ledger.events.event import Event
+from domain.ledger.events.event_kinds import Reporter
 from domain.ledger.state.ledger_state import LedgerState
 from domain.money import Usdc
-from domain.reads.record import event_steps
 from domain.reads.row_models import ReportedBy
 from domain.reads.statement import NOTHING, Figures, figures
-from domain.reads.step import Step
+from domain.reads.step import Step, to_step
 from domain.times import Timestamp
 from domain.wire_fields import copy_fields, described
 
@@ -24,6 +24,9 @@ ADJUSTMENT: Final = "adjustment"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRow(Figures):
     """One row of the record with what it changes of the statement's figures.
+
+    An action that its agent reported and the chain shows is one row, the chain's, under the
+    report's code and in the agent's words: its amount counts once.
 
     `counter_value` is the change of what the open positions are worth: what a buy got, what a sale
     gave. A row of code `adjustment` names no event: it holds what rows of earlier days change that
@@ -75,22 +78,23 @@ def _counter_value(before: LedgerState, after: LedgerState) -> Usdc | None:
     return None if a is None or b is None else Usdc(b - a)
 
 
-def _row(step: Step, before: LedgerState, after: LedgerState) -> StatementRow:
+def _row(step: Step, words: Step, before: LedgerState, after: LedgerState) -> StatementRow:
+    """A row of the ledger; `words` is the step that tells of it: its own, or its report's."""
     return copy_fields(
         StatementRow,
         figures(before, after),
         event_id=step.id,
         at=step.at,
-        kind=step.kind,
-        code=step.code,
-        reported_by=step.reported_by,
+        kind=words.kind,
+        code=words.code,
+        reported_by=words.reported_by,
         confirmed_on_chain=step.confirmed_on_chain,
         amount_usdc=step.amount_usdc,
         counter_value=_counter_value(before, after),
         tx_hash=step.tx_hash,
-        market=step.target.market,
-        why=step.why,
-        note=step.note,
+        market=words.target.market,
+        why=words.why,
+        note=words.note,
     )
 
 
@@ -121,18 +125,29 @@ def changes_nothing(row: StatementRow) -> bool:
 
 
 def statement_rows(
-    before: LedgerState, states: Sequence[LedgerState], events: Sequence[Event], after: LedgerState
+    before: LedgerState,
+    states: Sequence[LedgerState],
+    events: Sequence[Event],
+    twins: Mapping[int, Event],
+    after: LedgerState,
 ) -> Iterator[StatementRow]:
     """The rows of some events, which come to `after` - `before` whatever order they were read in.
 
-    Shapes: `events` are oldest first, and `states` the folds after each; `after` is the fold of
-    everything that happened before the end of theirs. A mark that changes nothing is left out.
+    Shapes: `events` are oldest first, and `states` the folds after each; `twins` are the other
+    sides of those that were told twice, by `seq`; `after` is the fold of everything that happened
+    before the end of theirs. A mark, and a report beside the chain's row, is left out where it
+    changes nothing.
     """
     last = before
-    for step, event_state in zip(event_steps(events), states, strict=True):
-        row = _row(step, last, event_state)
+    for event, event_state in zip(events, states, strict=True):
+        twin = twins.get(event.seq)
+        step = to_step(event, matched=twin is not None, twin=twin)
+        by_agent = event.reported_by is Reporter.AGENT
+        words = step if twin is None or by_agent else to_step(twin, matched=True, twin=event)
+        row = _row(step, words, last, event_state)
         last = event_state
-        if step.code != "mark" or not changes_nothing(row):
+        is_told_elsewhere = step.code == "mark" or (by_agent and twin is not None)
+        if not is_told_elsewhere or not changes_nothing(row):
             yield row
     if events and not changes_nothing(late := _adjustment(last, after, events[-1].occurred_at)):
         yield late

@@ -53,7 +53,9 @@ SKIPPED: Final = 500
 DEAD_AFTER: Final = timedelta(days=3)
 PUSH_LASTS: Final = timedelta(days=1)
 LONGEST_WAIT_S: Final = 43_200
-URGENT: Final = frozenset({"approval.asked", "mandate.stop_line", "order.unknown", TEST})
+URGENT: Final = frozenset(
+    {"approval.asked", "mandate.stop_line", "order.asked", "order.unknown", TEST}
+)
 # A push service knows the subscription no more (RFC 8030, 7.3).
 GONE: Final = (404, 410)
 PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
@@ -259,6 +261,7 @@ class NotificationWorker:
             link=base + path,
             settings_link=base + NOTICES_PAGE,
             stop_link=base + stop_path(signing, webhook.webhook_id),
+            language=webhook.language,
         )
         return await self._mail.send(letter)
 

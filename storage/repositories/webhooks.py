@@ -29,8 +29,9 @@ class Webhook:
     the secret.
 
     Shapes: `url` is a webhook's, the endpoint of a browser's push service, or an e-mail address
-    that counts once it is verified. `sealed` holds a browser's keys, under the operator's. Of
-    `failing_since` on every try failed.
+    that counts once it is verified. `sealed` holds a browser's keys, under the operator's.
+    `language` is that of e-mails (ISO 639-1), None for English. Of `failing_since` on every try
+    failed.
     """
 
     webhook_id: str
@@ -45,6 +46,7 @@ class Webhook:
     sealed: str | None = None
     verified_at: datetime | None = None
     failing_since: datetime | None = None
+    language: str | None = None
 
     def wants(self, kind: str) -> bool:
         """True for a kind of notice that it asked for and may be told."""
@@ -177,6 +179,10 @@ class WebhookRepository(Repository):
     def verify(self, webhook_id: str, now: datetime) -> None:
         """The owner of an address answered from it."""
         self._set(webhook_id, verified_at=micros(now))
+
+    def speak(self, webhook_id: str, language: str | None) -> None:
+        """The language of the e-mails to an address."""
+        self._set(webhook_id, language=language)
 
     def reseal(self, webhook_id: str, sealed: str) -> None:
         """A browser's keys anew; whatever failed before says nothing about them."""

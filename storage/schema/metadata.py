@@ -357,7 +357,7 @@ Table(
     Column("webhook_id", Text, primary_key=True), need("owner_id", Text), need("url", Text), need("events", Text),
     need("generation", BIG), need("created_at", BIG), may("rotated_at", BIG), may("next_at", BIG),
     need("busy_until", BIG), need("failures", BIG), need("channel", Text), may("sealed", Text), may("verified_at", BIG),
-    may("failing_since", BIG),
+    may("failing_since", BIG), may("language", Text),
     Index("webhooks_owner", "owner_id", "created_at", "webhook_id"),
     Index("webhooks_due", "next_at"), Index("webhooks_pushed_to", "url", **where("channel = 'push'")),
 )  # fmt: skip

@@ -120,6 +120,23 @@ async def test_what_an_agent_wrote_is_no_formula(site: Site) -> None:
     assert all(csv_text._FIGURE.fullmatch(c) for c in figures)
 
 
+@pytest.mark.parametrize("a_turn", [200, 1])
+async def test_an_action_that_was_reported_and_seen_is_one_row_and_its_amount_counts_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch, a_turn: int
+) -> None:
+    monkeypatch.setattr(exports, "A_TURN", a_turn)
+    _, browser, base = await site.of(at_work(site.world))
+    rows = read((await browser.get(f"{base}/statement.csv")).words[1:])
+    acts = [r for r in rows if r["transaction"] and r["kind"] != "deposit"]
+    assert [(r["kind"], r["amount_usdc"], r["counter_value_usdc"]) for r in acts] == [
+        ("buy", "40.000000", "40.000000"),
+        ("buy", "50.000000", "50.000000"),
+    ]
+    assert {r["words_of_the_reporter"] for r in acts} == {"the rate is 4.6%"}
+    assert {(r["reported_by"], r["confirmed_on_chain"]) for r in acts} == {("agent", "yes")}
+    assert "has not reported it" not in (await browser.get(f"{base}/rows")).said
+
+
 async def test_the_file_and_the_page_are_the_owners_alone(site: Site) -> None:
     _, browser, base = await site.of(at_work(site.world))
     stranger = await site.signed_in(site.world.wallet())

@@ -115,3 +115,9 @@ async def test_an_agents_page_has_one_line_a_transaction(site: Site) -> None:
     assert history.count("Put to work") == 2
     assert history.count("reported by the agent, confirmed on chain") == 2
     assert "Action seen on chain" not in history
+
+
+async def test_the_deposit_page_of_a_full_budget_says_that_it_is_full(site: Site) -> None:
+    _, browser, base = await site.of(working(site.world))
+    page = await browser.get(f"{base}/fund")
+    assert "The budget is deposited in full." in page.said

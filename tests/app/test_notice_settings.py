@@ -64,6 +64,18 @@ async def test_choices_are_saved_and_shown_as_they_were_chosen(site: Site) -> No
     assert wrong.one("div", role="alert")
 
 
+@pytest.mark.parametrize(("language", "kept"), [("de", "de"), ("", "en")])
+async def test_e_mails_are_written_in_the_language_of_the_page(
+    site: Site, language: str, kept: str
+) -> None:
+    owner, _, browser = await site.somebody()
+    browser.cookies["language"] = language
+    asked = await browser.submit(HERE, f"{HERE}/email", address="o@example.com")
+    assert asked.status == 303
+    (hook,) = await site.world.store.read(lambda uow: uow.webhooks.of_owner(owner.user_id or ""))
+    assert hook.language == kept
+
+
 async def test_a_browser_is_told_until_it_is_removed(site: Site) -> None:
     owner, _, browser = await site.somebody()
     assert (await browser.submit(HERE, f"{HERE}/push", **BROWSER)).status == 303

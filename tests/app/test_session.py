@@ -108,6 +108,9 @@ ELSEWHERE = [
     "/app//evil.example",
     "/app\\evil",
     "/app/\n",
+    "/app/../oauth/authorize?client_id=x",
+    "/app/%2e%2E/wallet",
+    "/app/./x",
     "",
     "/app/" + "a" * 1_100,
 ]

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 
-from domain.mandates.notice_choices import NoticeKind, QuietHours
+from domain.mandates.notice_choices import NoticeKind, NoticeSettings, QuietHours
 from domain.reads.notices import ApprovalAskedNotice, Notice
 from http_shim.http_server import bound
 from server.keeper.notification_worker import NotificationWorker
@@ -37,7 +37,7 @@ from storage.repositories.webhooks import DeliveryAttempt
 from storage.store import Store
 from tests.server.test_notices import KEY, OWNER, PAUSED, deps_of
 from tests.world import BY_NAME, Clock, Mandated, World, working
-from tools.context.notice_outbox import enqueue_notice
+from tools.context.notice_outbox import enqueue_notice, quiet_until
 from tools.dispatch.run import run
 from tools.model.mail_address import is_email_address
 from tools.model.operation import ANONYMOUS, Caller, Deps
@@ -436,6 +436,37 @@ async def test_an_address_is_told_after_its_link_was_opened_and_not_before(store
     assert 'href="http' in html.get_content()
 
 
+async def test_letters_are_in_the_language_of_the_page_that_asked_for_them(store: Store) -> None:
+    deps = reach_of(store, Clock(datetime.now(UTC)))
+    await person(deps)
+    async with mail_host() as box:
+        mail = client_of(box)
+        await do(deps, "owner_email_ask", address="o@example.com", language="de")
+        await sent(deps, mail)
+        link = box.got.pop()[2]
+        assert link["Subject"] == "Bestätigen Sie Ihre E-Mail-Adresse"
+        await do(deps, "owner_email_verify", code=links(link)[0].rsplit("/", 1)[1])
+        told = {}
+        for language in ("de", "xx", None, "en"):
+            asked = await do(deps, "owner_email_ask", address="o@example.com", language=language)
+            assert asked["verified"] is True
+            await notify(deps, replace(ASKED, key=f"asked:{language}"))
+            await sent(deps, mail)
+            told[language] = box.got.pop()[2]
+    assert told["de"]["Subject"] == "Eine Aktion braucht Ihre Genehmigung"
+    assert told["de"]["Content-Language"] == "de"
+    assert "An action" not in told["de"].as_string()
+    for part in ("plain", "html"):
+        body = told["de"].get_body((part,))
+        assert body is not None
+        assert "Eine Aktion braucht Ihre Genehmigung." in body.get_content()
+    for other in ("xx", None, "en"):
+        assert told[other]["Subject"] == "An action needs your approval"
+        assert told[other]["Content-Language"] == "en"
+    odd = await do(deps, "owner_email_ask", address="p@example.com", language="de\r\nBcc: x")
+    assert odd["status"] == 400
+
+
 async def test_a_link_is_opened_once_by_the_owner_who_asked_within_a_day(store: Store) -> None:
     clock = Clock(datetime.now(UTC))
     deps = reach_of(store, clock)
@@ -625,6 +656,12 @@ async def test_a_clock_that_is_put_forward_shortens_a_quiet_night() -> None:
     day = QuietHours(zone="UTC", begins=60, ends=120)
     assert day.over_at(at.replace(hour=1), UTC) == at.replace(hour=2)
     assert day.over_at(at.replace(hour=2), UTC) is None
+
+
+async def test_a_zone_that_the_machine_knows_no_more_holds_nothing_back(store: Store) -> None:
+    """Of one owner; the notices of all others are made in the same transactions."""
+    settings = NoticeSettings(quiet=QuietHours(zone="Mars/Olympus", begins=0, ends=1_439))
+    assert quiet_until(settings, "push", "mandate.stopped", datetime.now(UTC)) is None
 
 
 async def test_a_channel_tells_the_chosen_kinds_and_a_test_in_any_case(store: Store) -> None:

@@ -11,7 +11,7 @@ import pytest
 from devtools.devvenue import VenueFault
 from domain.chain_facts import TransferLog
 from tests.tools.trading.conftest import a_desk
-from tests.tools.trading.orders import trader
+from tests.tools.trading.orders import agent, ordered, trader
 from tests.world import BY_NAME, CHAIN_ID, World, working
 from tools.dispatch.run import run
 from tools.keeper.transfer_confirmation import take_inbound
@@ -72,6 +72,20 @@ async def test_money_that_came_to_an_agent_is_told_once_however_often_it_is_read
     (notice,) = await told(world.deps, owner, hook)
     assert (notice["agent_id"], notice["chain_id"]) == (agent.user_id, CHAIN_ID)
     assert (notice["tx_hash"], notice["amount_usdc"]) == (tx_hash, "5.000000")
+
+
+@pytest.mark.slow
+async def test_an_order_that_waits_for_its_owner_is_told(sqlite_url: str) -> None:
+    async with a_desk(sqlite_url) as desk:
+        desk.deps = with_webhooks(desk.deps)
+        t = await trader(desk)
+        hook = await hooked(desk.deps, t.caller, "order.asked")
+        await t.prepare()
+        assert await told(desk.deps, t.caller, hook) == [], "its owner is at it"
+        made = (await ordered(desk, await agent(desk, t), mode_seen="live")).body["order"]
+        (notice,) = await told(desk.deps, t.caller, hook)
+    wanted = {n: made[n] for n in ("order_id", "mode", "product", "side", "expires_at")}
+    assert wanted.items() <= notice.items()
 
 
 @pytest.mark.slow

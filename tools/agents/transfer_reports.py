@@ -49,7 +49,7 @@ def report(uow: UnitOfWork, ctx: RequestContext[TransferIn, None]) -> TransferRe
             refusal(
                 "invalid_number",
                 value=str(request.amount),
-                why="a transfer moves more than nothing",
+                why="a transfer is above 0",
             )
         )
     # The lock keeps two outbound reports from seeing the same idle balance.

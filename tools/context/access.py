@@ -96,7 +96,7 @@ def wallet_of(ctx: AnyContext, text: str) -> str:
     chains = [ctx.chains.get(i) for i in ctx.chains.ids()]
     taken = {a.lower() for c in chains for a in (c.usdc, c.factory) if a}
     if int(address, 16) == 0 or address.lower() in taken:
-        raise Refused(refusal("invalid_address", value=address, why="nobody can sign with it"))
+        raise Refused(refusal("invalid_address", value=address, why="no wallet can sign with it"))
     return address
 
 

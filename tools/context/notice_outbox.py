@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import written
@@ -24,6 +24,7 @@ from domain.reads.notices import (
     AcceptanceEndedNotice,
     ApprovalAskedNotice,
     Notice,
+    OrderAskedNotice,
     OrderUnknownNotice,
     TransferNotice,
     item_path,
@@ -99,9 +100,20 @@ def _queue(
 def quiet_until(
     settings: NoticeSettings, channel: Channel, kind: MessageKind, at: datetime
 ) -> datetime | None:
-    """The end of the owner's quiet hours, where a message of a kind falls into them."""
+    """The end of the owner's quiet hours, where a message of a kind falls into them; None also
+    where this machine does not know their zone.
+    """
     hours = settings.hours_for(channel, kind)
-    return None if hours is None else hours.over_at(at, ZoneInfo(hours.zone))
+    zone = None if hours is None else zone_of(hours.zone)
+    return None if hours is None or zone is None else hours.over_at(at, zone)
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """A zone of the IANA database; None for a name that it does not have, or has no more."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def note_attempt(
@@ -196,6 +208,20 @@ def acceptance_ended(uow: UnitOfWork, mandate: Mandate, now: datetime) -> None:
     enqueue_notice(
         uow, mandate.owner_id, Notice(kind="mandate.acceptance_ended", key=key, data=data), now
     )
+
+
+def order_asked(uow: UnitOfWork, order: Order, now: datetime) -> None:
+    """Notice: an order that an agent prepared waits for its owner's signature."""
+    data = OrderAskedNotice(
+        order_id=order.order_id,
+        mode=order.mode,
+        product=order.product,
+        side=order.side,
+        notional=str(order.notional),
+        expires_at=timestamp(order.expires_at),
+    )
+    notice = Notice(kind="order.asked", key=f"asked:{order.order_id}", data=data)
+    enqueue_notice(uow, order.owner_id, notice, now)
 
 
 def order_unknown(uow: UnitOfWork, order: Order, now: datetime) -> None:

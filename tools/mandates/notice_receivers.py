@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Final, Literal
@@ -80,6 +80,12 @@ class EmailIn(RequestModel):
     """An e-mail address."""
 
     address: str = Field(max_length=254, examples=["owner@example.com"])
+    language: str | None = Field(
+        default=None,
+        pattern=r"^[a-z]{2}$",
+        description="of the e-mails, by ISO 639-1; English where the service does not have it",
+        examples=["de"],
+    )
 
 
 class EmailLinkIn(RequestModel):
@@ -217,13 +223,16 @@ def ask_email(uow: UnitOfWork, ctx: RequestContext[EmailIn, Reach]) -> EmailAske
         raise invalid("address", "one e-mail address in ASCII, such as owner@example.com")
     uow.identities.user(owner_id, lock=True)
     hooks = uow.webhooks.of_owner(owner_id, "email")
-    if any(h.url == address and not h.is_pending for h in hooks):
+    verified = next((h for h in hooks if h.url == address and not h.is_pending), None)
+    if verified is not None:
+        uow.webhooks.speak(verified.webhook_id, ctx.request.language)
         return EmailAsked(address=address, verified=True, valid_until=None)
     _count_link(uow, owner_id, address, ctx.now)
     for hook in hooks:
         if hook.is_pending:
             uow.webhooks.drop(hook.webhook_id)
     hook = _receiver(ctx.ids.short("wh_"), owner_id, address, "email", ctx.now)
+    hook = replace(hook, language=ctx.request.language)
     uow.webhooks.add(hook)
     enqueue_message(uow, hook, VERIFY, f"verify:{hook.webhook_id}", ctx.now)
     return EmailAsked(address=address, verified=False, valid_until=ctx.now + LINK_LASTS)

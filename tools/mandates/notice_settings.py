@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Final
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field
 
@@ -22,7 +21,7 @@ from domain.refusals import invalid
 from domain.times import Timestamp
 from storage.repositories.webhooks import Webhook
 from storage.unit_of_work import UnitOfWork
-from tools.context.notice_outbox import enqueue_message
+from tools.context.notice_outbox import enqueue_message, zone_of
 from tools.mandates.notice_receivers import Reach, gather_reach
 from tools.model.fields import Nothing
 from tools.model.operation import (
@@ -59,7 +58,7 @@ class QuietIn(RequestModel):
     begins: Clock
     ends: Clock
     approvals_break_through: bool = Field(
-        default=True, description="an action that waits for an approval is told all the same"
+        default=True, description="what waits for an approval or a signature is told all the same"
     )
 
 
@@ -191,10 +190,8 @@ def _quiet(request: QuietIn | None) -> QuietHours | None:
     begins, ends = _minutes(request.begins), _minutes(request.ends)
     if begins == ends:
         raise invalid("quiet.ends", "another time than they begin")
-    try:
-        ZoneInfo(request.zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise invalid("quiet.zone", "a zone of the IANA database, such as Europe/Berlin") from None
+    if zone_of(request.zone) is None:
+        raise invalid("quiet.zone", "a zone of the IANA database, such as Europe/Berlin")
     through = request.approvals_break_through
     return QuietHours(zone=request.zone, begins=begins, ends=ends, approvals_break_through=through)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
@@ -10,6 +11,7 @@ import anyio.lowlevel
 from pydantic import Field
 
 from domain.ledger.events.event import Event
+from domain.ledger.events.pairing import can_pair
 from domain.ledger.state.ledger_state import LedgerState
 from domain.mandates.mandate import Mandate
 from domain.reads.statement import figures
@@ -42,10 +44,13 @@ class StatementRowsIn(OneMandate):
 
 @dataclass(frozen=True, slots=True)
 class _FoldedPage:
-    """Events of a page with the folds before, after each of them, and at its end."""
+    """Events of a page with the folds before, after each of them, and at its end; `twins` are the
+    other sides of those that were told twice, by `seq`.
+    """
 
     before: LedgerState
     events: tuple[Event, ...]
+    twins: Mapping[int, Event]
     states: tuple[LedgerState, ...]
     after: LedgerState
     more: str | None
@@ -80,7 +85,26 @@ def _page(uow: UnitOfWork, of: str, start: datetime, until: datetime, limit: int
         more = cursor_of(micros(end))
     before = ledger.state_before(of, start)
     states = tuple(ledger.states_after(of, before, events, until))
-    return _FoldedPage(before, tuple(events), states, ledger.state_before(of, end), more)
+    twins = dict(_twins(uow, of, events))
+    return _FoldedPage(before, tuple(events), twins, states, ledger.state_before(of, end), more)
+
+
+def _twins(uow: UnitOfWork, of: str, events: Sequence[Event]) -> Iterator[tuple[int, Event]]:
+    """The other sides, wherever in the record they are."""
+    by_seq, later = {e.seq: e for e in events}, {e.pairs_with: e for e in events}
+    for event in events:
+        if not can_pair(event) or event.tx_hash is None:
+            continue
+        twin = later.get(event.seq) or by_seq.get(event.pairs_with or 0)
+        if twin is None:
+            same = uow.ledger.by_tx(of, event.tx_hash)
+            twin = next((e for e in same if _is_pair(e, event)), None)
+        if twin is not None:
+            yield event.seq, twin
+
+
+def _is_pair(a: Event, b: Event) -> bool:
+    return a.pairs_with == b.seq or b.pairs_with == a.seq
 
 
 async def read_rows(
@@ -108,7 +132,7 @@ async def read_rows(
         rows=(),
         next_cursor=page.more,
     )
-    rows = statement_rows(page.before, page.states, page.events, page.after)
+    rows = statement_rows(page.before, page.states, page.events, page.twins, page.after)
     rendered = await map_cooperatively(rows, lambda row: to_json(row, StatementRow))
     return RenderedResult(to_json(head, StatementRows) | {"rows": rendered})
 

@@ -202,7 +202,7 @@ def _free(uow: UnitOfWork, stored: LinkChallenge) -> Link | None:
     """The caller's own link of this wallet, if there is one. Errors: `already_linked`."""
     theirs = uow.venue.link_to(stored.address, stored.network)
     if theirs is not None and theirs.user_id != stored.user_id:
-        raise Refused(refusal("already_linked", why="The wallet is linked to somebody else."))
+        raise Refused(refusal("already_linked", why="The wallet is linked to another owner."))
     own = uow.venue.link_of(stored.user_id, stored.network)
     if own is not None and own.wallet != stored.address:
         raise Refused(refusal("already_linked", why=f"You have linked {own.wallet} already."))

@@ -34,6 +34,7 @@ from domain.trading.pricing import DELISTED, NoPrice, Priced, closing_size, pric
 from domain.trading.venue_account import Link, milliseconds
 from domain.trading.venue_values import Perp, Position
 from storage.unit_of_work import UnitOfWork
+from tools.context.notice_outbox import order_asked
 from tools.context.venue_marks import venue_marks
 from tools.model.operation import AnyContext, Caller, Deps
 from tools.model.paper_port import PaperExchange
@@ -532,6 +533,8 @@ def store_order(
         order, confirm = signable(uow, order, ctx.ids, ctx.now)
     if was is None:
         uow.orders.add(order)
+        if order.status == "awaiting_owner":
+            order_asked(uow, order, ctx.now)
     else:
         order = uow.orders.save(order, was)
     if facts.exchange is not None and order.mode == "paper" and not is_reduce_only(order):

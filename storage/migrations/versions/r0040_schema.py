@@ -9,7 +9,7 @@ from sqlalchemy import MetaData
 
 from storage.schema.metadata import metadata
 
-revision = "0039"
+revision = "0040"
 down_revision = None
 
 APPEND_ONLY = (
