@@ -390,6 +390,25 @@ def test_float_and_day_are_the_policys_where_it_has_lower_ones(world: World) -> 
     assert shop.fund(2 * USD).one("PurseFunded")["fundedToday"] == 2 * USD
 
 
+def test_a_day_is_one_of_utc_from_midnight_to_midnight(world: World) -> None:
+    shop = open_shop(world, world.hub(0, 10 * USD), stopFloorBps=8_000)
+
+    def today() -> int:
+        told: int = shop.fund(USD).one("PurseFunded")["fundedToday"]
+        return told
+
+    assert today() == USD
+    world.later(6 * 3_600)
+    assert today() == 2 * USD
+    world.later(DAY - world.evm.time % DAY - 1)
+    assert today() == 3 * USD
+    world.later(1)
+    assert today() == USD
+    for _ in range(3):
+        world.later(DAY)
+        assert today() == USD
+
+
 def test_what_is_over_is_told_with_its_numbers(world: World) -> None:
     shop = open_shop(world, world.hub(0, 10 * USD, 5 * USD), stopFloorBps=8_000)
     shop.fund(5 * USD)
