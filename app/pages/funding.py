@@ -14,6 +14,11 @@ from app.replies import Json, Record, pick
 from app.words import money
 from app.words.text import _
 
+_HUB_FIRST: Final = _(
+    "Two transactions: the first creates the contract that holds the limits of payments for web "
+    "services, the second your vault. They are tried out in your wallet, one after the other."
+)
+
 
 async def show_create(visit: PageRequest) -> web.Response:
     """The factory call; a mandate that has its vault, or no signature, is shown where it stands."""
@@ -26,17 +31,20 @@ async def show_create(visit: PageRequest) -> web.Response:
         return visit.go(f"/app/mandates/{public_id}")
     terms = await visit.run("owner_terms", public_id=public_id)
     call, refused = await visit.run_or_refusal("owner_create_call", public_id=public_id)
-    send, message = None, ""
+    send, message, hub = None, "", None
     if call is not None and call["call"] is not None:
         button = _("Create vault")
-        first = call.get("first")
-        before = [{"call": first, "decoded": None, "simulation": None}] if first else []
-        send = sending.view("create", public_id, [*before, call], button=button, steps=())
+        calls, hub = [call], _hub_call(call, m)
+        if hub is not None:
+            calls = [hub, Record(call, call=Record(call["call"], step=_("create vault")))]
+        outcome = None if hub is None else Record(ok=None, text=_HUB_FIRST, error="")
+        send = sending.view("create", public_id, calls, button=button, steps=(), outcome=outcome)
     elif call is not None:
         message = _("No vault factory is set for this network yet. The operator has to act.")
     view = Record(
         m,
         terms=terms,
+        hub=hub and hub["policy"],
         vault=call["predicted_vault"] if call is not None and send is not None else None,
         sending=send,
         signed_terms=pick(terms, "typed_data", "digest"),
@@ -44,6 +52,25 @@ async def show_create(visit: PageRequest) -> web.Response:
         problem=refusal.view(refused, public_id),
     )
     return visit.show("create.html", view, chain_id=m["chain_id"])
+
+
+def _hub_call(created: Json, m: Json) -> Record | None:
+    """The transaction that makes the contract that holds a purse's limits, as the sending and the
+    page show it: `policy` with zero where the mandate's own limit holds. None where it stands.
+    """
+    call = created.get("first")
+    if call is None:
+        return None
+    purse = next(t["purse"] for t in m["allowed_targets"] if t.get("purse"))
+    limits = {n: purse.get(n, "0") for n in ("per_payment_usdc", "per_day_usdc", "float_usdc")}
+    # The last word of deploy(policy).
+    policy = Record(limits, deployer=call["to"], root="0x" + call["data"][-64:])
+    return Record(
+        call=Record(call, step=_("contract of the payments")),
+        decoded=Record(function="deploy", args=(*limits.values(), policy["root"])),
+        simulation=None,
+        policy=policy,
+    )
 
 
 async def show_fund(visit: PageRequest) -> web.Response:

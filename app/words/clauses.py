@@ -27,6 +27,8 @@ KINDS: Final[Mapping[str, str]] = {
     "venue": _("A market that this service does not know"),
 }
 
+PAYMENTS: Final = _("Payments for web services")
+
 
 def inactive(clause: Json) -> str:
     """The reason for which nothing enforces a clause; empty where something does."""
@@ -39,7 +41,9 @@ def allowed_calls(clause: Json) -> tuple[Record, ...]:
 
 
 def _call(item: Json) -> Record:
-    name, theirs = item.get("label"), item.get("hosts") or item.get("symbols") or ()
+    name, theirs = item.get("label"), tuple(item.get("hosts") or item.get("symbols") or ())
+    if (purse := item.get("purse")) is not None:
+        name, theirs = PAYMENTS, (*theirs, *purse["payees"])
     if item["kind"] == "venue" and name is None:
         if item["venue"] == VENUE:
             name = VENUE

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,9 @@ from chain.contracts.eip712 import digest as digest_of
 from domain.mandates.terms import FIELDS
 from tests import npm
 from tests.app.lives import created, sent
-from tests.app.site import Page, Site
+from tests.app.site import Page, Site, a_site
 from tests.waiting import STUCK_S
-from tests.world import CHAIN_ID, drafted, market_targets, signed, working
+from tests.world import CHAIN_ID, Evm, a_world, drafted, market_targets, signed, working
 
 pytestmark = [
     pytest.mark.anyio,
@@ -118,6 +118,52 @@ async def test_terms_of_every_kind_pass_the_browsers_checks(site: Site) -> None:
         pages.append(as_checked(await browser.get(f"/app/mandates/{m.id}/review")))
     found = dict(zip(TERMS, looked(pages), strict=True))
     assert found == dict.fromkeys(TERMS, FINE)
+
+
+PAYEES = ["0x" + "77" * 20, "0x" + "88" * 20]
+PURSES: dict[str, Json] = {
+    "as the mandate says": {},
+    "limits": {"per_payment_usdc": "0.5", "per_day_usdc": "5", "float_usdc": "2.25"},
+    "payees": {"per_payment_usdc": "1", "payees": PAYEES},
+}
+
+
+@pytest.fixture
+async def paying(sqlite_url: str, evm: Evm) -> AsyncIterator[Site]:
+    """A service whose chain has purses."""
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as found:
+        yield found
+
+
+def paid(purse: Json, *hosts: str) -> list[Json]:
+    return [{"kind": "vault"}, {"kind": "x402", "hosts": list(hosts), "purse": purse}]
+
+
+async def test_terms_with_a_purse_pass_the_browsers_checks_until_any_is_altered(
+    paying: Site,
+) -> None:
+    m, pages = await drafted(paying.world), []
+    browser = await paying.signed_in(m.owner_wallet)
+    common = {"budget_usdc": "500", "agent_id": m.agent.user_id, "chain_id": CHAIN_ID}
+    hosts = ((), ("api.example",))
+    for targets in [paid(purse, *named) for purse in PURSES.values() for named in hosts]:
+        changed = await m.as_owner("owner_mandate_correct", **common, allowed_targets=targets)
+        assert changed.status == 200, changed.body
+        pages.append(as_checked(await browser.get(f"/app/mandates/{m.id}/review")))
+    assert looked(pages) == [FINE] * 6
+    page = pages[-1]
+    at = next(n for n, item in enumerate(page["items"]) if item.get("purse"))
+    purse = ("items", at, "purse")
+    cases = dict(altered(page)) | {
+        "a limit": put(page, *purse, "per_payment_usdc", "2.000000"),
+        "no limit": put(page, *purse, "per_payment_usdc", None),
+        "a payee": put(page, *purse, "payees", PAYEES[::-1]),
+        "the hub": put(page, *purse, "hub", "0x" + "99" * 20),
+        "a shown payee": put(page, "written", [text.replace("7", "8") for text in page["written"]]),
+        "who holds it": put(page, "rows", at, "by", "Service guard"),
+    }
+    found = dict(zip(cases, looked(list(cases.values())), strict=True))
+    assert [name for name, told in found.items() if told == FINE] == []
 
 
 async def test_after_the_signature_the_sentence_of_the_period_fits_too(site: Site) -> None:
@@ -295,7 +341,12 @@ def test_the_shapes_in_the_browser_are_those_of_the_terms_and_the_contracts() ->
     assert tuple((f["name"], f["type"]) for f in told["TERMS"]) == FIELDS["2"]
     known = {
         f["name"]: f
-        for contract in ("MandateVaultFactory", "MandateVault", "TestUSDC")
+        for contract in (
+            "MandateVaultFactory",
+            "MandateVault",
+            "TestUSDC",
+            "PurseHubDeployer",
+        )
         for f in json.loads((ROOT / "chain" / "abi" / f"{contract}.json").read_text())["abi"]
         if f["type"] == "function"
     }
@@ -364,6 +415,18 @@ async def test_a_transaction_that_is_not_what_its_button_says_is_not_sent(site: 
     assert len(cases) > 150
     found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
     assert [name for name, would in found.items() if would] == []
+
+
+async def test_the_hub_of_a_purse_is_made_with_the_limits_on_the_screen_alone(paying: Site) -> None:
+    for purse in PURSES.values():
+        m, browser, base = await paying.of(signed(paying.world, allowed_targets=paid(purse)))
+        page = as_sent(await browser.get(f"{base}/create"), m.owner_wallet.address)
+        assert len(page["calls"]) == (2 if purse else 1)
+        assert [c.get("step") for c in page["calls"]][1:] == ["create vault"] * bool(purse)
+        assert node("sends.mjs", "send.js", [page]) == [True]
+        cases = dict(unlike(page))
+        found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
+        assert [name for name, would in found.items() if would] == []
 
 
 def test_what_is_under_way_holds_its_own_page_and_position_and_no_other() -> None:

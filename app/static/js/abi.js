@@ -12,6 +12,7 @@ export const ABI = [
   fn("create", { name: "t", type: "tuple", components: TERMS }, ...LISTS, ...fields("signature bytes")),
   ...["revokeAgent", "stop", "record", "withdrawAll"].map((name) => fn(name)), fn("setAgent", ...fields("agent address")),
   fn("deposit", ...fields("amount")), fn("approve", ...fields("spender address,amount")), fn("unwind", ...fields("target address,data bytes")),
+  fn("deploy", { name: "policy", type: "tuple", components: fields("perPayment uint128,perDay uint128,float uint128,payees bytes32") }),
 ];
 /** The exits of markets; the last argument of each is who gets what comes out, and the owner of the shares is an account too. */
 export const EXITS = [...["withdraw", "redeem"].map((name) => fn(name, ...fields("amount,receiver address,owner address"))), fn("withdraw", ...fields("asset address,amount,to address"))];

@@ -10,7 +10,7 @@ import { Problem, ask, chainId, fail, mark, mine, pause, same, says, tell } from
 const vault = (name, ...args) => (s) => [[s("vault"), name, ...args.map(s)]];
 /** What each button says, as calls: to, function, arguments; `s` reads the words on the screen. */
 const SAYS = {
-  create: (s) => [[s("factory"), "create"]],
+  create: (s, n) => [...(n > 1 ? [[s("deployer"), "deploy", [micros(s("per-payment")), micros(s("per-day")), micros(s("float")), s("payees")]]] : []), [s("factory"), "create"]],
   fund: (s) => [[s("usdc"), "approve", s("vault"), micros(s("amount"))], [s("vault"), "deposit", micros(s("amount"))]],
   pause: vault("revokeAgent"),
   resume: vault("setAgent", "agent"),
@@ -36,15 +36,18 @@ function staysIn(vault, exit) {
   return same(args[2], vault) && (typeof args[0] === "string" || same(args[1], vault));
 }
 
+/** The same value; of a tuple the same values in the order of its members. */
+const like = (a, b) => (Array.isArray(a) ? a.length === Object.keys(b).length && Object.values(b).every((v, n) => same(a[n], v)) : same(a, b));
+
 /** True where the calls are what the button says, from this owner, on this chain, with no ether. */
 export function saysSo(kind, calls, shown, owner, chain, signed) {
   try {
-    const wanted = SAYS[kind](shown).slice(-calls.length);
+    const wanted = SAYS[kind](shown, calls.length).slice(-calls.length);
     if (kind === "unwind" && !staysIn(shown("vault"), shown("exit"))) return false;
     return calls.length > 0 && calls.length === wanted.length && calls.every((c, i) => {
       const [to, name, ...args] = wanted[i], told = decodeFunctionData({ abi: ABI, data: c.data });
       return same(c.to, to) && told.functionName === name && tidy(c.data, told) && c.value === "0" && same(c.from, owner) && c.chain_id === Number(chain)
-        && (name === "create" ? carries(told.args, signed, c.to) : args.length === (told.args ?? []).length && args.every((a, n) => same(a, told.args[n])));
+        && (name === "create" ? carries(told.args, signed, c.to) : args.length === (told.args ?? []).length && args.every((a, n) => like(a, told.args[n])));
     });
   } catch { return false; }
 }

@@ -1,6 +1,7 @@
 // Whether what is on the screen is what will be signed: pure functions, which Python's words and hashes are held against.
 import { hashStruct, hashTypedData, keccak256 } from "../vendor/eth.js";
 import { DOMAIN, TERMS, listHash } from "./abi.js";
+import { micros } from "./dom.js";
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
@@ -15,6 +16,13 @@ function minute(seconds) {
   return `${+day} ${month} ${year}, ${clock.slice(0, 5)} UTC`;
 }
 
+/** What is signed of a purse, in words; what it does not limit is as the mandate says. */
+function paid({ purse: p, hosts }, m) {
+  const least = (own, cap) => plain(own && micros(own) < BigInt(cap) ? micros(own) : cap) + " USDC";
+  return "paid services (x402), each bill signed by the agent's own key: at most " + `${least(p.per_payment_usdc, m.perTxCap)} a payment, ${least(p.per_day_usdc, m.dailyCap)} a day, ${least(p.float_usdc, m.dailyCap)} at risk at once, `
+    + (p.payees.length ? `to named payees (${p.payees.length})` : "to anybody") + (hosts.length ? `; this service holds them to named hosts (${hosts.length})` : "");
+}
+
 // What an entry is called in clause 5: a host, venue or symbol that its writer chose is in the entry alone.
 function place(i) {
   const n = (i.hosts || i.symbols)?.length, u = " that this service does not know";
@@ -25,6 +33,12 @@ function place(i) {
     : i.venue + ": " + (n ? n + " products" + u : "every market"));
 }
 
+/** What clause 5 names: the calls of a purse's hub are what the purse says. */
+function places(m, items) {
+  const hub = items.find((i) => i.purse)?.purse.hub;
+  return [...new Set(items.filter((i) => !hub || i.address !== hub).map((i) => (i.purse ? paid(i, m) : place(i))))];
+}
+
 /** The sentences that these values allow, by clause; each may be the one on the screen. */
 export function sentences(m, items) {
   const above = `Above ${plain(m.approvalAbove)} USDC the `, lasts = `The mandate lasts ${m.horizonDays} days, `;
@@ -33,7 +47,7 @@ export function sentences(m, items) {
     2: [`No single action takes more than ${plain(m.perTxCap)} USDC out of the vault.`],
     3: [`All actions of a UTC day together take at most ${plain(m.dailyCap)} USDC out; it resets at 00:00 UTC, so that two days' amounts can meet at midnight.`],
     4: [`The agent's calls may not bring the vault below ${plain(m.stopFloor)} USDC, a loss of ${percent(m.stopFloorBps)} of the budget.`],
-    5: [`The agent may only deal with: ${[...new Set(items.map(place))].join(", ") || "nothing at all"}.`],
+    5: [`The agent may only deal with: ${places(m, items).join(", ") || "nothing at all"}.`],
     6: BigInt(m.approvalAbove) ? [above + "vault takes an action only with your signature over that very action, once.", above + "service prepares no action before you approve it; an action sent past the service is flagged."] : ["The agent acts on its own inside these limits."],
     7: ["At the stop line the mandate stops and " + (Number(m.onFloor) ? "the keeper closes open positions." : "open positions are kept for you to decide.")],
     8: Number(m.issuedAt) + m.horizonDays * 86400 === Number(m.endsAt) ? [lasts + "from your signature.", lasts + "until " + minute(m.endsAt) + "."] : [],
@@ -48,10 +62,10 @@ export function wrongWords(m, items, sentence) {
 }
 
 // Who holds an entry of clause 5 (domain/mandates/clauses.py).
-const holds = (i) => (i.kind === "contract" || i.kind === "vault" ? "Contract" : i.kind === "venue" && i.venue !== "hyperliquid" && i.label ? "Venue" : "Service guard");
+const holds = (i) => (i.kind === "contract" || i.kind === "vault" || i.purse ? "Contract" : i.kind === "venue" && i.venue !== "hyperliquid" && i.label ? "Venue" : "Service guard");
 
 // What its writer chose in an entry: the only text of it that is no name of the service's.
-const theirs = (i) => [...(i.kind === "venue" && !i.label && i.venue !== "hyperliquid" ? [i.venue] : []), ...(i.hosts ?? i.symbols ?? [])].join(", ");
+const theirs = (i) => [...(i.kind === "venue" && !i.label && i.venue !== "hyperliquid" ? [i.venue] : []), ...(i.hosts ?? i.symbols ?? []), ...(i.purse?.payees ?? [])].join(", ");
 
 /** Who holds the agent to a clause, by what its sentence says; undefined where it holds the agent to nothing. */
 function holder(n, m, items, sentence) {
@@ -78,12 +92,15 @@ export function unlike({ typed, digest, items, shows, means, by, texts, rows, wr
     ...(rows.length === items.length && items.every(entry) && same(written, [...own, ...own]) ? [] : ["5"])];
 }
 
+/** The same with its keys in order, all the way down. */
+const sorted = (v) => (v === null || typeof v !== "object" || Array.isArray(v) ? v : Object.fromEntries(Object.keys(v).sort().map((k) => [k, sorted(v[k])])));
+
 /** True where both lists of clause 5 hash to what is signed (docs/canonical-encodings.md). */
 export function targetsMatch(m, items) {
   const contract = items.filter((i) => i.kind === "contract"), probes = new Map();
   const calls = contract.map((i) => ({ target: i.address, selector: i.selector, selfArgs: i.self_args.reduce((bits, n) => bits | (1 << n), 0) >>> 0 }));
   for (const i of contract) if (i.probe && !probes.has(i.address)) probes.set(i.address, { target: i.address, selector: i.probe });
-  const guard = items.filter((i) => i.kind === "x402" || i.kind === "venue").map(({ enforced_by, ...rest }) => Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))));
+  const guard = items.filter((i) => i.kind === "x402" || i.kind === "venue").map(({ enforced_by, ...rest }) => sorted(rest));
   return listHash(calls, [...probes.values()]) === m.allowedTargetsHash && keccak256(new TextEncoder().encode(JSON.stringify(guard))) === m.guardTargetsHash;
 }
 

@@ -109,7 +109,7 @@ def create_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, CreatePreview])
         raise Refused(reverts(tried.revert, next_steps=(_READ_IT,)))
     return CallOut(
         configured=True,
-        first=None if hub is None else chain.hub_call(hub),
+        first=None if hub is None else replace(chain.hub_call(hub), sender=mandate.owner_address),
         predicted_vault=ctx.facts.predicted,
         capabilities=capabilities(ctx, chain),
         **call_parts(chain, _factory_call(chain, mandate, signed), tried),
