@@ -143,6 +143,11 @@ class PageRequest:
         chains = self.deps.chains
         return chains.get(chain_id).name if chain_id in chains.ids() else f"Chain {chain_id}"
 
+    def has_purses(self, chain_id: int) -> bool:
+        """True on a network where mandates can pay for web services."""
+        chains = self.deps.chains
+        return chain_id in chains.ids() and chains.get(chain_id).plain_hub is not None
+
     def market_names(self) -> Mapping[str, str]:
         """The service's own names of markets, by their ids."""
         return {str(m["id"]): str(m["name"]) for m in self.deps.config.markets}

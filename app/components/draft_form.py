@@ -6,7 +6,7 @@ concerns is a suggestion that says so. Drawn by `start.html`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from multidict import MultiDict
@@ -26,6 +26,18 @@ FIELDS: Final[Mapping[str, str]] = {
     "allowed_targets": "market",
     "markets": "market",
 }
+# The fields of payments for web services, behind the parts of their entry.
+PURSE_AMOUNTS: Final[Mapping[str, str]] = {
+    "per_payment_usdc": "pay_each",
+    "per_day_usdc": "pay_day",
+    "float_usdc": "pay_float",
+}
+PURSE_FIELDS: Final[Mapping[str, str]] = {
+    **PURSE_AMOUNTS,
+    "payees": "pay_to",
+    "hosts": "pay_hosts",
+    "purse": "pays",
+}
 LABELS: Final[Mapping[str, str]] = {
     "budget_usdc": _("Budget"),
     "per_tx_cap_usdc": _("Limit per action"),
@@ -40,6 +52,12 @@ LABELS: Final[Mapping[str, str]] = {
     "agent_id": _("Who is to act"),
     "agent": _("Who is to act"),
     "note": _("What the money is for"),
+    "pays": _("May pay for web services"),
+    "pay_each": _("At most a payment"),
+    "pay_day": _("At most a day"),
+    "pay_float": _("At most at risk at once"),
+    "pay_to": _("Only to these addresses"),
+    "pay_hosts": _("Only at these sites"),
 }
 ASK_ABOVE: Final = "above"
 ASK_NEVER: Final = "never"
@@ -53,7 +71,11 @@ _WHICH: Final = _("which of these do you mean?")
 
 def field_of(place: str) -> str:
     """The form's field of a place in a refused request: `terms.payout_rule.bps`."""
-    name = place.removeprefix("terms.").partition(".")[0]
+    name, *parts = place.removeprefix("terms.").split(".")
+    if name == "allowed_targets":
+        # The innermost part that has a field: `allowed_targets.1.purse.payees`.
+        inner = (PURSE_FIELDS[part] for part in reversed(parts) if part in PURSE_FIELDS)
+        return next(inner, FIELDS[name])
     return FIELDS.get(name, name)
 
 
@@ -69,7 +91,9 @@ def form_of(m: Json, note: Json | None, *, stored: bool) -> MultiDict[str]:
     form = MultiDict({n: "" if n in missing else text for n, text in texts.items()})
     chosen = () if "market" in missing else tuple(m["allowed_targets"] or ())
     named = dict.fromkeys(t["market"] for t in chosen if t.get("market"))
-    reads = [PAID_READS] * any(t["kind"] == "x402" for t in chosen)
+    paid = next((t for t in chosen if t["kind"] == PAID_READS), None)
+    reads = [PAID_READS] * (paid is not None)
+    form.extend(_purse_form(paid))
     form.extend([("market", name) for name in (*named, *reads)])
     said = stored and m["proposed_by_agent_id"] is None
     said = said or "approval_above_usdc" in {u["term"] for u in (note or {}).get("understood", ())}
@@ -77,6 +101,31 @@ def form_of(m: Json, note: Json | None, *, stored: bool) -> MultiDict[str]:
         form["ask"] = ASK_ABOVE if form["approval_above_usdc"] else ASK_NEVER
     form["agent"] = "board" if m["open_board"] else m["agent_id"] or ""
     return form
+
+
+def _purse_form(paid: Json | None) -> dict[str, str]:
+    """The fields of payments as an entry fills them; nothing of one without a purse."""
+    purse = None if paid is None else paid.get("purse")
+    if paid is None or purse is None:
+        return {}
+    amounts = {field: typed(purse.get(name)) for name, field in PURSE_AMOUNTS.items()}
+    lists = {"pay_to": "\n".join(purse["payees"]), "pay_hosts": "\n".join(paid["hosts"] or ())}
+    return {"pays": "1", **amounts, **lists}
+
+
+def same_purse(m: Json, form: MultiDict[str]) -> bool:
+    """True where the form says of payments what the draft says."""
+    paid = next((t for t in m["allowed_targets"] or () if t["kind"] == PAID_READS), None)
+    stored = _purse_form(paid)
+    if not stored or "pays" not in form:
+        return bool(stored) == ("pays" in form)
+    return all(form.get(n, "").split() == stored[n].split() for n in PURSE_FIELDS.values())
+
+
+def hub_of(targets: Iterable[Json]) -> str | None:
+    """The contract that keeps the purse of some terms; its calls are part of the purse."""
+    purses = (t.get("purse") for t in targets)
+    return next((p["hub"] for p in purses if p is not None), None)
 
 
 def _number(bps: int | None) -> str:
@@ -110,13 +159,13 @@ def view(
         FIELDS[a["term"]]: a["why"] for a in (note or {}).get("assumed", ()) if a["term"] in FIELDS
     }
     return Record(
-        fields=Record((n, form.get(n, "")) for n in FIELDS.values()),
+        fields=Record((n, form.get(n, "")) for n in (*FIELDS.values(), *PURSE_FIELDS.values())),
         ask=form.get("ask", ""),
         missing=missing,
         words=Record(_words(note, same)) if note else Record(),
         suggested=frozenset(n for n in assumed if n in same and n != "approval_above_usdc"),
         no_market_why=assumed.get("market", "") if "market" in same else "",
-        asks=Record((n, tuple(a for a in questions if a["place"] == n)) for n in FIELDS.values()),
+        asks=Record((n, tuple(a for a in questions if a["place"] == n)) for n in LABELS),
         unread=tuple(a for a in questions if not a["place"]),
         unrelated=note["unrelated"] if note else (),
         nowhere=NO_MARKET in chosen,

@@ -5,14 +5,23 @@ Nothing is stored before "Keep as draft": what is typed travels with the form.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aiohttp import web
 from multidict import MultiDict
 
 from app.components import draft_form, refusal
-from app.components.draft_form import ASK_ABOVE, ASK_NEVER, LABELS, NO_MARKET, PAID_READS
+from app.components.draft_form import (
+    ASK_ABOVE,
+    ASK_NEVER,
+    LABELS,
+    NO_MARKET,
+    PAID_READS,
+    PURSE_AMOUNTS,
+    PURSE_FIELDS,
+    hub_of,
+)
 from app.page_context import OperationRefused, PageRequest, PageRoute, whole_number
 from app.pages.way_out import left_by_agent
 from app.replies import Json, Record
@@ -121,13 +130,14 @@ async def _view(
         labelled = tuple((str(LABELS.get(name, name)), msg) for name, msg in fields)
         problem = Record(problem, fields=labelled)
     view = draft_form.view(m, note, form, markets, own, hall)
-    others = [t for t in m["allowed_targets"] or () if _is_other_call(t)] if m["public_id"] else []
+    others = _other_calls(m["allowed_targets"] or ()) if m["public_id"] else []
     return Record(
         view,
         step="terms",
         problem=problem,
         wrong=wrong,
         other_calls=len(others),
+        can_pay="pays" in form or visit.has_purses(m["chain_id"]),
         left_by_agent=left_by_agent(others, markets),
     )
 
@@ -138,9 +148,12 @@ def _as_refused(visit: PageRequest, wrong: OperationRefused | Refused) -> Operat
     return OperationRefused(400, wrong.refusal.as_json(visit.caller.role))
 
 
-def _is_other_call(target: Json) -> bool:
-    """True for a call that belongs to no market of this service."""
-    return target["kind"] in ("contract", "venue") and not target.get("market")
+def _other_calls(targets: Iterable[Json]) -> list[Json]:
+    """The calls that belong to no market of this service, and not to the purse."""
+    listed = list(targets)
+    hub = hub_of(listed)
+    named = (t for t in listed if t["kind"] in ("contract", "venue") and not t.get("market"))
+    return [t for t in named if hub is None or t.get("address") != hub]
 
 
 def _answered(form: MultiDict[str]) -> MultiDict[str]:
@@ -199,12 +212,27 @@ def _typed_terms(form: MultiDict[str]) -> Terms:
 def _chosen_markets(form: MultiDict[str]) -> Terms:
     """The places of a form: the vault, and each that is ticked."""
     chosen = form.getall("market", [])
-    if not chosen and "places" in form:
+    if not chosen and "places" in form and "pays" not in form:
         return {}
     targets: list[Mapping[str, object]] = [{"kind": "vault"}]
-    targets += [DEFAULT_READS] * (PAID_READS in chosen)
+    targets += _paid(form) or [DEFAULT_READS] * (PAID_READS in chosen)
     ids = [name for name in chosen if name not in (PAID_READS, NO_MARKET)]
     return {"allowed_targets": targets} | ({"markets": ids} if ids else {})
+
+
+def _paid(form: MultiDict[str]) -> list[Mapping[str, object]]:
+    """The entry of payments for web services; what stands empty is as the mandate says.
+
+    Errors: `invalid_request` for limits of payments that are not allowed.
+    """
+    if "pays" not in form:
+        if any(form.get(name, "").strip() for name in PURSE_FIELDS.values()):
+            raise invalid("pays", "tick this, or empty the fields below it")
+        return []
+    typed = {name: form.get(field, "").strip() for name, field in PURSE_AMOUNTS.items()}
+    payees, hosts = (form.get(n, "").replace(",", " ").split() for n in ("pay_to", "pay_hosts"))
+    purse = {**{name: text for name, text in typed.items() if text}, "payees": payees}
+    return [{"kind": PAID_READS, "hosts": hosts, "purse": purse}]
 
 
 def _check_whole(form: MultiDict[str], still_open: frozenset[str], *, sign: bool) -> None:
@@ -216,7 +244,8 @@ def _check_whole(form: MultiDict[str], still_open: frozenset[str], *, sign: bool
     if not has_chosen and (sign or "approval_above_usdc" not in still_open):
         raise invalid("ask", "choose whether it asks you, and above which amount")
     for name in (*NEEDED, "market"):
-        is_empty = not form.get(name, "").strip() and (name != "market" or "places" in form)
+        is_empty = not form.get(name, "").strip()
+        is_empty &= name != "market" or ("places" in form and "pays" not in form)
         if is_empty and (sign or name not in still_open):
             raise invalid(name, "fill this in")
     if sign and not form.get("agent", "").strip():
@@ -277,10 +306,16 @@ def _kept_targets(form: MultiDict[str], m: Json) -> Terms:
     reads = [t for t in targets if t["kind"] == PAID_READS]
     current = {t["market"] for t in targets if t.get("market")}
     current |= {PAID_READS} if reads else set()
-    if chosen == current and (keeps_others or not any(map(_is_other_call, targets))):
+    paid, others = _paid(form), _other_calls(targets)
+    if paid:
+        chosen.add(PAID_READS)
+    same = chosen == current and draft_form.same_purse(m, form)
+    if same and (keeps_others or not others):
         return {"allowed_targets": targets, "markets": None}
-    kept = [t for t in targets if t["kind"] == "vault" or (keeps_others and _is_other_call(t))]
-    kept += (reads or [DEFAULT_READS]) if PAID_READS in chosen else []
+    kept = [t for t in targets if t["kind"] == "vault"] + (others if keeps_others else [])
+    # What was read without a purse keeps its hosts; payments are as the form says.
+    plain = [t for t in reads if t.get("purse") is None] or [DEFAULT_READS]
+    kept += paid or (plain if PAID_READS in chosen else [])
     return {"allowed_targets": kept, "markets": sorted(chosen - {PAID_READS}) or None}
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from app.components import refusal
+from app.components.draft_form import hub_of
 from app.page_context import PageRequest, PageRoute
 from app.pages.acting import show_action
 from app.replies import Json, Record
@@ -137,8 +138,11 @@ def left_by_agent(targets: Iterable[Json], markets: Json) -> tuple[Record, ...]:
 
 
 def _unleavable(targets: Iterable[Json], known: Mapping[str, Json]) -> Iterator[Record]:
-    for target in targets:
-        if target["kind"] != "contract":
+    listed = tuple(targets)
+    hub = hub_of(listed)
+    for target in listed:
+        # What lies in a purse is no position.
+        if target["kind"] != "contract" or target["address"] == hub:
             continue
         market = known.get(target["market"] or "")
         if market is None or market["exit"] is None:

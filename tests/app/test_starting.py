@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from multidict import MultiDict
 
 from app.components import draft_form
-from tests.app.site import Browser, Page, Site
+from tests.app.site import Browser, Page, Site, a_site
 from tests.app.test_pages import HOSTILE, fine
-from tests.world import drafted
+from tests.world import Evm, a_world, drafted
 from tools.model.operation import Caller
 
 pytestmark = pytest.mark.anyio
 
 
 Form = MultiDict[str]
+Json = Any
 
 
 async def read(browser: Browser, note: str, **more: str) -> Page:
@@ -34,6 +36,8 @@ def form(page: Page, **changed: str) -> Form:
         ticked = kind in ("radio", "checkbox") and "checked" in e.attributes
         if kind in ("text", "hidden") or ticked:
             sent.add(name, e.attributes.get("value", ""))
+    for area in page.all("textarea"):
+        sent.add(area.attributes["name"], area.text.replace("\n", "\r\n"))
     for select in page.all("select"):
         sent[select.attributes["name"]] = ""
     for option in page.all("option", selected=""):
@@ -408,3 +412,81 @@ async def test_drafts_stand_apart_and_are_thrown_away_several_at_once(site: Site
     assert (await browser.post(at, {"csrf": token})).status == 303  # nothing is ticked
     left = (await browser.get("/app/mandates")).all("input", name="draft")
     assert [e.attributes["value"] for e in left] == [m.id]
+
+
+PAYEE = "0x" + "77" * 20
+PAYS = {
+    "pays": "1",
+    "pay_each": "0.5",
+    "pay_day": "5",
+    "pay_to": PAYEE,
+    "pay_hosts": "api.example.com",
+}
+
+
+async def test_payments_for_web_services_are_typed_seen_kept_and_taken_out_again(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as site:
+        owner, wallet = await world.owner()
+        agent, _ = await world.agent(owner)
+        browser = await site.signed_in(wallet)
+        page = await read(browser, "500 USDC for lending, at most 50 per trade, 30 days")
+        fine(page)
+        assert chosen(page, "pays") == []
+        assert [value(page, n) for n in ("pay_each", "pay_day", "pay_float")] == ["", "", ""]
+        sent = form(page, agent=agent.user_id or "", ask="never", **PAYS)
+        looked = await browser.post("/app/start", sent)
+        fine(looked)
+        says = "at most 0.50 USDC a payment, 5.00 USDC a day, 150.00 USDC at risk at once, to named"
+        assert says in looked.said
+        assert await drafts_of(site, owner) == []
+        kept = await browser.post("/app/start", form(looked, then="stay"))
+        assert kept.status == 303, kept.said
+        (public_id,) = await drafts_of(site, owner)
+
+        async def purse() -> tuple[Json, Json | None, int]:
+            m = (await world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+            (entry,) = [t for t in m["allowed_targets"] if t["kind"] == "x402"]
+            calls = [t for t in m["allowed_targets"] if "Purse" in (t.get("label") or "")]
+            return entry["hosts"], entry.get("purse"), len(calls)
+
+        hosts, terms, calls = before = await purse()
+        assert (hosts, calls) == (["api.example.com"], 2)
+        assert terms is not None
+        assert {n: v for n, v in terms.items() if n != "hub"} == {
+            "per_payment_usdc": "0.500000",
+            "per_day_usdc": "5.000000",
+            "payees": [PAYEE],
+        }
+        at = f"/app/start/{public_id}"
+        draft = await browser.get(f"/app/start?draft={public_id}")
+        fine(draft)
+        assert chosen(draft, "pays") == ["1"]
+        assert value(draft, "pay_each") == "0.50"
+        assert draft.one("textarea", id="pay_to").text == PAYEE
+        assert "more call" not in draft.said  # the calls of the purse are part of it
+        assert (await browser.post(at, form(draft, then="stay"))).status == 303
+        assert await purse() == before
+        wider = form(draft, then="stay", pay_each="2", pay_to="", pay_hosts="")
+        assert (await browser.post(at, wider)).status == 303
+        hosts, other, calls = await purse()
+        assert other is not None
+        assert (hosts, other["per_payment_usdc"], other["payees"], calls) == ([], "2.000000", [], 2)
+        assert other["hub"] != terms["hub"]
+        above = await browser.post(at, form(draft, then="stay", pay_day="900"))
+        assert (above.status, is_marked(above, "pay_day")) == (400, True)
+        half = form(draft, then="stay")
+        del half["pays"]
+        refused = await browser.post(at, half)
+        assert (refused.status, "tick this" in refused.said) == (400, True)
+        without = form(draft, then="stay", **dict.fromkeys(PAYS, ""))
+        del without["pays"]
+        assert (await browser.post(at, without)).status == 303
+        assert await purse() == ([], None, 0)
+
+
+async def test_no_payments_are_offered_where_the_network_has_no_purses(site: Site) -> None:
+    _, _, browser = await site.somebody()
+    page = await read(browser, "500 USDC for 30 days")
+    assert page.all("input", name="pays") == []
