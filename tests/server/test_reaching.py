@@ -398,6 +398,19 @@ def links(message: EmailMessage) -> list[str]:
     return [line for line in body.get_content().splitlines() if line.startswith("http")]
 
 
+def _said(message: EmailMessage) -> str:
+    """All of a message but what is drawn at random, which may hold any digits."""
+    drawn = ("Message-ID", "Content-Type", "Date")
+    texts = [str(value) for name, value in message.items() if name not in drawn]
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    texts += [part.get_content() for part in parts]  # type: ignore[attr-defined]  # EmailMessages
+    codes = {link.rsplit("/", 1)[1] for link in links(message) if "/notices/" in link}
+    text = "\n".join(texts)
+    for code in codes:
+        text = text.replace(code, "")
+    return text
+
+
 async def verified(
     deps: Deps, box: Mailbox, mail: MailClient, address: str = "o@example.com"
 ) -> str:
@@ -428,7 +441,8 @@ async def test_an_address_is_told_after_its_link_was_opened_and_not_before(store
         ((_, _, message),) = box.got
     assert message["Subject"] == "An action needs your approval"
     assert links(message)[0] == f"{deps.config.base_url}/app/approvals/ap_1"
-    text = message.as_string()
+    text = _said(message)
+    assert "An action needs your approval" in text
     for secret in ("150", "11" * 20, "m_1", OWNER.address or ""):
         assert secret not in text
     html = message.get_body(("html",))
