@@ -10,7 +10,7 @@ from typing import Final
 from aiohttp import web
 
 from app.chart import Point, drawings
-from app.components import asks, meters, next_step
+from app.components import asks, meters, next_step, purse
 from app.page_context import PageRequest, PageRoute
 from app.replies import Json, Record, pick
 from app.words import money, notices, times
@@ -53,7 +53,8 @@ async def show_mandate(visit: PageRequest) -> web.Response:
     pending = await visit.run("mandate_approvals", public_id=public_id, status="pending")
     step = next_step.view(read, len(pending["items"]), visit.deps.config.base_url)
     shown = _view(read, series, pending, visit.market_names(), visit.now)
-    view = Record(shown, next=step)
+    purse_shown = purse.view(read, visit.now)
+    view = Record(shown, next=step, purse=purse_shown)
     return visit.show("mandate.html", view, chain_id=read["mandate"]["chain_id"])
 
 

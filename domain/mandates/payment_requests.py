@@ -160,6 +160,11 @@ def hosts_of(resource: str) -> frozenset[str]:
     return frozenset() if host is None else frozenset({host, f"{host}:{port}"})
 
 
+def host_of(resource: str) -> str | None:
+    """The host of a URL without its port; None for a text that has none."""
+    return min(hosts_of(resource), key=len, default=None)
+
+
 def _amount(loc: str, value: object) -> Usdc:
     if not isinstance(value, str) or not _ATOMIC.fullmatch(value) or int(value) > LIMIT_MICROS:
         raise invalid(loc, "base units of USDC in decimal digits, more than 0, as a string")

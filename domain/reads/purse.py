@@ -1,14 +1,22 @@
-"""The purse of a mandate: what lies in it, and what it may pay."""
+"""The purse of a mandate: what lies in it, what it may pay, and what it paid."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
+from domain.ledger.events.event import Event
+from domain.ledger.events.payloads import PaidFee
+from domain.ledger.state.claimed import ClaimedBook, explanation
 from domain.mandates.bills import Bill
-from domain.money import Usdc
+from domain.mandates.payment_requests import host_of
+from domain.money import ZERO, Usdc
 from domain.rules.snapshot import MandateSnapshot, today
 from domain.times import Timestamp, from_unix
 from domain.wire_fields import described, wire_name
+
+ToldBy: TypeAlias = Literal["bill", "report"]
+Whose: TypeAlias = Literal["owner", "agent"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +38,7 @@ class PurseRead:
     `float` is the most that lies in it at once, `per_payment` and `per_day` bound one bill and what
     is put in on a UTC day. `in_purse` is put in - taken out - paid + what others sent, by the
     chain's rows, and null while a row of the vault is missing; it is no part of the worth.
+    `opened`: something was put in, so that there is a purse.
     """
 
     purse: str
@@ -43,7 +52,27 @@ class PurseRead:
     paid_today: Usdc
     paid_ever: Usdc
     payments: int
+    opened: bool
     open_bills: tuple[OpenBill, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentRead:
+    """A payment out of the purse, as the chain has it: time, amount, payee and transaction.
+
+    Shapes: `resource` is what it bought and `host` its host, null where nobody said; the nonce of
+    the payment commits to it. `told_by` is the bill that was made here, or the agent's report.
+    """
+
+    event_id: str
+    at: Timestamp
+    amount_usdc: Usdc
+    pay_to: str
+    tx_hash: str
+    resource: str | None = field(metadata=described("as the agent told it"))
+    host: str | None = field(metadata=described("as the agent told it"))
+    told_by: ToldBy | None
+    whose: Whose | None = field(metadata=described("where the payee is a wallet of the mandate"))
 
 
 def purse_read(snapshot: MandateSnapshot) -> PurseRead | None:
@@ -65,6 +94,7 @@ def purse_read(snapshot: MandateSnapshot) -> PurseRead | None:
         paid_today=Usdc(day.paid),
         paid_ever=Usdc(book.paid),
         payments=book.payments,
+        opened=book.funded > 0,
         open_bills=tuple(map(_open_bill, snapshot.open_bills)),
     )
 
@@ -78,3 +108,37 @@ def _open_bill(bill: Bill) -> OpenBill:
         amount_usdc=bill.amount,
         valid_before=from_unix(bill.valid_before),
     )
+
+
+def payments_read(snapshot: MandateSnapshot) -> tuple[PaymentRead, ...]:
+    """The newest payments out of the purse, newest first."""
+    return tuple(_payment(e, snapshot) for e in snapshot.payments)
+
+
+def _payment(event: Event, snapshot: MandateSnapshot) -> PaymentRead:
+    resource, told_by = bought(event, snapshot.state.claimed)
+    body, mandate = event.content.body, snapshot.mandate
+    pay_to = (body.payee if isinstance(body, PaidFee) else None) or ""
+    own: dict[str | None, Whose] = {mandate.agent_address: "agent", mandate.owner_address: "owner"}
+    return PaymentRead(
+        event_id=event.event_id,
+        at=event.occurred_at,
+        amount_usdc=event.amount_usdc or ZERO,
+        pay_to=pay_to,
+        tx_hash=event.tx_hash or "",
+        resource=resource,
+        host=host_of(resource) if resource else None,
+        told_by=told_by,
+        whose=own.get(pay_to),
+    )
+
+
+def bought(event: Event, claimed: ClaimedBook) -> tuple[str | None, ToldBy | None]:
+    """(what a payment bought, who says so); (None, None) where nobody does."""
+    body = event.content.body
+    if not isinstance(body, PaidFee):
+        return None, None
+    if body.resource:
+        return body.resource, "bill"
+    report = claimed.explained.get(explanation(body.nonce or "", body.payee or ""))
+    return (report, "report") if report else (None, None)

@@ -14,7 +14,7 @@ from domain.reads.event_rows import ledger_row
 from domain.reads.fees import fees
 from domain.reads.limits import limits
 from domain.reads.progress import progress
-from domain.reads.purse import purse_read
+from domain.reads.purse import payments_read, purse_read
 from domain.reads.record import steps
 from domain.reads.withdrawal_lock import as_of, chain_state, lock
 from domain.rules.exposure import exposure
@@ -63,6 +63,7 @@ PARTS: Final[Mapping[str, Callable[[MandateSnapshot], object]]] = {
     "as_of": as_of,
     "exposure": exposure,
     "x402": purse_read,
+    "payments": payments_read,
     "terms_status": lambda snapshot: snapshot.terms_status,
 }
 """The derivation behind each key of the mandate read."""

@@ -48,7 +48,8 @@ class MandateSnapshot:
     nothing newer of it is believed. `complete` is the block up to which the ledger has what the
     chain has, None where that is not known here.
     `keeper_key`: the owner approved a key that closes at the venue. `purse` is where the signed
-    terms have theirs, `open_bills` those that may still be paid out of it.
+    terms have theirs, `open_bills` those that may still be paid out of it, `payments` the rows of
+    the newest, newest first, where they were asked for.
     """
 
     mandate: Mandate
@@ -71,6 +72,7 @@ class MandateSnapshot:
     complete: BlockStamp | None = None
     purse: PurseFacts | None = None
     open_bills: tuple[Bill, ...] = ()
+    payments: tuple[Event, ...] = ()
 
     def with_state(self, state: LedgerState) -> MandateSnapshot:
         """The snapshot with a newer ledger state; every report needs it, and `replace` is slow."""

@@ -382,6 +382,14 @@ class LedgerRepository(HouseEventRepository):
         row = first(self._sql, queries.BY_SEQ, public_id=public_id, seq=seq)
         return row["row_hash"] if row else "" if seq == 0 else None
 
+    def named(self, public_id: str, event_ids: Sequence[str]) -> tuple[Event, ...]:
+        """Rows by their ids, in the order of the ids; one that is not there is left out."""
+        rows = (
+            first(self._sql, queries.BY_ID, public_id=public_id, event_id=event_id)
+            for event_id in event_ids
+        )
+        return tuple(self._cache.event(row) for row in rows if row is not None)
+
     def by_tx(self, public_id: str, tx_hash: str) -> list[Event]:
         """Rows that name a transaction, oldest first."""
         preloaded = self._held.get((public_id, tx_hash.lower()))

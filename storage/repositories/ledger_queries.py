@@ -37,6 +37,8 @@ CHECKPOINT: Final = (
 
 BY_SEQ: Final = "SELECT * FROM ledger_events WHERE public_id = :public_id AND seq = :seq"
 
+BY_ID: Final = "SELECT * FROM ledger_events WHERE event_id = :event_id AND public_id = :public_id"
+
 # The rows that a process does not know of a ledger: those above the newest that it has folded
 # (`after`, 0 for none), or above the newest checkpoint where that lies `far` above; that
 # checkpoint; and the rows that they pair with.

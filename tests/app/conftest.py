@@ -20,6 +20,13 @@ async def site(sqlite_url: str, evm: Evm) -> AsyncIterator[Site]:
         yield found
 
 
+@pytest.fixture
+async def paying(sqlite_url: str, evm: Evm) -> AsyncIterator[Site]:
+    """A service whose chain has purses."""
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as found:
+        yield found
+
+
 def markup_in(shown: Any) -> list[str]:
     """The markup inside a value."""
     if isinstance(shown, Markup):

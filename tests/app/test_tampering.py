@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,9 @@ from chain.contracts.eip712 import digest as digest_of
 from domain.mandates.terms import FIELDS
 from tests import npm
 from tests.app.lives import created, sent
-from tests.app.site import Page, Site, a_site
+from tests.app.site import Page, Site
 from tests.waiting import STUCK_S
-from tests.world import CHAIN_ID, Evm, a_world, drafted, market_targets, signed, working
+from tests.world import CHAIN_ID, drafted, market_targets, signed, working
 
 pytestmark = [
     pytest.mark.anyio,
@@ -126,13 +126,6 @@ PURSES: dict[str, Json] = {
     "limits": {"per_payment_usdc": "0.5", "per_day_usdc": "5", "float_usdc": "2.25"},
     "payees": {"per_payment_usdc": "1", "payees": PAYEES},
 }
-
-
-@pytest.fixture
-async def paying(sqlite_url: str, evm: Evm) -> AsyncIterator[Site]:
-    """A service whose chain has purses."""
-    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as found:
-        yield found
 
 
 def paid(purse: Json, *hosts: str) -> list[Json]:

@@ -47,6 +47,7 @@ QUOTED = {
     "for example {",
     "yes: {",  # of the advanced rules, which are typed so
     "call the tool mandate_accept",  # a text for the agent
+    "call the tool mandate_act ",  # another
 }
 
 

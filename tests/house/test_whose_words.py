@@ -134,6 +134,7 @@ PaperBookResult: book
 PayOut: approval_url header
 Payload: from agent by reason digest signer_type payee nonce purse
 PaymasterService: url
+PaymentRead: pay_to
 PayoutRule: kind
 PlanStep: position market target route
 PointOut: at

@@ -307,9 +307,11 @@ def load_snapshot(
     *,
     events: int = CHAIN_EVENTS,
     terms: bool = False,
+    payments: int = 0,
 ) -> MandateSnapshot:
     """Everything the derivations look at, by a bounded number of queries. `terms`: compare what was
     signed, by `facts` that were gathered for it; hashing it costs more than all the rest.
+    `payments`: so many rows of the newest payments too.
     """
     facts = facts or GatheredFacts()
     vault, asks = mandate.vault_address, mandate.approval_above_usdc is not None
@@ -321,9 +323,11 @@ def load_snapshot(
     pending = (
         uow.approvals.pending(mandate.public_id, ctx.now) if asks and read.is_open(ctx.now) else ()
     )
+    state = uow.ledger.state(mandate.public_id)
+    paid = list(state.measured.purse.newest.values())[::-1][:payments]
     return MandateSnapshot(
         mandate=read,
-        state=uow.ledger.state(mandate.public_id),
+        state=state,
         now=ctx.now,
         config=ctx.config,
         switches=ctx.switches,
@@ -341,6 +345,7 @@ def load_snapshot(
         complete=facts.complete,
         purse=replace(purses[0], address=ctx.chains.address(purses[0].address)) if purses else None,
         open_bills=tuple(uow.bills.open(mandate.public_id, ctx.now)) if purses else (),
+        payments=uow.ledger.named(mandate.public_id, [p.event_id for p in paid]),
     )
 
 

@@ -42,7 +42,7 @@ from tests.domain.material import (
 
 PARTS = words(
     "as_of mandate progress events clauses card_header card_footer limits fees steps lock "
-    "chain_state exposure terms_status x402"
+    "chain_state exposure terms_status x402 payments"
 )
 STEP = words(
     "id group kind code status at reported_by confirmed_on_chain est amount_usdc tx_hash why note "

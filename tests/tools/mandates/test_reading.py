@@ -42,7 +42,7 @@ async def talkative(world: World) -> Mandated:
 async def test_a_read_of_parts_answers_those_alone(world: World) -> None:
     m = await drafted(world)
     whole = await m.read()
-    assert set(whole) == set(PARTS) - {"x402"}  # the terms have no purse
+    assert set(whole) == set(PARTS) - {"x402", "payments"}  # the terms have no purse
     some = (await m.as_owner("mandate_get", parts="limits, progress")).body
     assert some == {"progress": whole["progress"], "limits": whole["limits"]}
 
@@ -61,6 +61,7 @@ async def test_a_model_gets_everything_but_the_rows_unasked(world: World) -> Non
     assert {"events", "steps"}.isdisjoint(told)
     assert set(told) | set(told.get("left_out", ())) - {"left_out"} >= set(PARTS) - {
         "x402",
+        "payments",
         "events",
         "steps",
     }

@@ -18,7 +18,7 @@ from domain.mandates.terms import TermsStatus
 from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.progress import PendingClaims, Progress, pending_claims
-from domain.reads.purse import PurseRead
+from domain.reads.purse import PaymentRead, PurseRead
 from domain.reads.record import each_step, grouped, instruction, pinned
 from domain.reads.row_models import LedgerRow
 from domain.reads.step import Step
@@ -87,8 +87,8 @@ class MandateIn(OneMandate):
         default=None,
         max_length=200,
         description="comma list of mandate (with allowed_targets), progress, limits, fees, lock, "
-        "clauses, exposure, x402, chain_state, as_of, terms_status, card_header, card_footer, "
-        "events, steps. Default: all that fit",
+        "clauses, exposure, x402, payments, chain_state, as_of, terms_status, card_header, "
+        "card_footer, events, steps. Default: all that fit",
     )
 
     def requested_parts(self) -> frozenset[str]:
@@ -108,6 +108,9 @@ NOT_ASKED: Final[Any] = None
 WHOLE: Final = "Name parts: then nothing is cut."
 SIGNED: Final = "terms_status"
 PURSE: Final = "x402"
+PAYMENTS: Final = "payments"
+PAYMENTS_SHOWN: Final = 10
+OF_PURSE: Final = frozenset({PURSE, PAYMENTS})
 
 # What a model is given unasked, the most useful first; events and steps have tools of their own.
 FOR_A_MODEL: Final = (
@@ -132,8 +135,8 @@ class MandateRead(ResponseModel):
 
     A part that was not asked for is left out; over MCP without `parts`, events and steps are not
     told, and `left_out` names what did not fit into 8 KB; each can be asked for by `parts`.
-    There `cut` names texts of which only the beginning is told. `x402` stands where the terms have
-    a purse.
+    There `cut` names texts of which only the beginning is told. `x402`, and `payments`, its newest
+    10, stand where the terms have a purse.
     """
 
     mandate: MandateAttributes = NOT_ASKED
@@ -150,6 +153,7 @@ class MandateRead(ResponseModel):
     as_of: AsOf | None = NOT_ASKED
     exposure: Exposure = NOT_ASKED
     x402: PurseRead | None = NOT_ASKED
+    payments: tuple[PaymentRead, ...] = NOT_ASKED
     terms_status: TermsStatus | None = NOT_ASKED
     left_out: tuple[str, ...] = NOT_ASKED
 
@@ -240,9 +244,13 @@ def read_mandate(
         return RenderedResult(sections_within(parts, lambda name: _part(short, name), WHOLE))
     names = ctx.request.requested_parts()
     events = CHAIN_EVENTS if not names.isdisjoint(("events", "steps")) else 0
-    snapshot = load_snapshot(uow, ctx, mandate, ctx.facts, events=events, terms=SIGNED in names)
     if not mandate.has_purse:
-        names -= {PURSE}
+        names -= OF_PURSE
+    paid = PAYMENTS_SHOWN if PAYMENTS in names else 0
+    signed = SIGNED in names
+    snapshot = load_snapshot(
+        uow, ctx, mandate, ctx.facts, events=events, terms=signed, payments=paid
+    )
     return RenderedResult({name: _part(snapshot, name) for name in PARTS if name in names})
 
 

@@ -1,0 +1,138 @@
+"""The purse of a mandate on its pages: what is in it, what it paid, what may still be paid."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.app.site import Page, Site
+from tests.app.test_pages import fine
+from tests.purses import PAYEE, URL, Purse, opened
+from tests.tools.keeper.test_transfers_chain import ticks
+from tests.tools.paying import PAYEE as SELLER
+from tests.tools.paying import paid as signed_bill
+from tests.tools.paying import required, settled
+from tests.world import working
+
+pytestmark = pytest.mark.anyio
+HOST = "data.example"
+
+
+def part(page: Page, name: str = "purse") -> str:
+    """What a reader sees of a section."""
+    return " ".join(page.one("section", id=name).text.split())
+
+
+async def bought(purse: Purse, amount: str) -> dict[str, Any]:
+    """A bill that is made here, and settled by its seller."""
+    told = await signed_bill(purse.m, amount)
+    assert await settled(purse.world, told["payment_payload"])
+    return told
+
+
+async def test_a_mandate_shows_its_purse_and_one_without_shows_none(paying: Site) -> None:
+    purse = await opened(paying.world, purse={"per_payment_usdc": "5", "float_usdc": "30"})
+    _, browser, base = await paying.of(_is(purse))
+    empty = await browser.get(base)
+    fine(empty)
+    assert "In the purse now0.00 USDC" in part(empty)
+    assert "Last payments" not in part(empty)
+    assert "Take the money back" not in part(empty)
+    await purse.fund("20")
+    await bought(purse, "1.5")
+    await purse.pay("0.25")
+    open_bill = await signed_bill(purse.m, "2")
+    await ticks(paying.world).round()
+    page = await browser.get(base)
+    fine(page)
+    said = part(page)
+    for text in (
+        "In the purse now18.25 USDC",
+        "at most 30.00 USDC",
+        "Limit per payment5.00 USDC",
+        "Who may be paidanyone",
+        "Paid in all1.75 USDC",
+        "Paid today1.75 USDC of 250.00 USDC",
+        "2.00 USDC reserved",
+        "Open payments",
+        "only the agent can put this money back",
+        "with public_id " + purse.m.id,
+    ):
+        assert text in said, text
+    told = (await purse.m.read())["payments"]
+    assert [(p["amount_usdc"], p["host"], p["told_by"]) for p in told] == [
+        ("0.250000", None, None), ("1.500000", HOST, "bill"),
+    ]  # fmt: skip
+    assert said.count(HOST) == 2  # the bill that is open, and the one that was paid
+    assert "The agent has not said for what" in said
+    copied = {e.attributes["data-copy"] for e in page.all("span") if "data-copy" in e.attributes}
+    assert {p["tx_hash"] for p in told} | {p["pay_to"] for p in told} <= copied
+    assert [p["pay_to"].lower() for p in told] == [PAYEE, SELLER]
+    assert page.all("time", datetime=open_bill["bill"]["valid_before"])
+    _, other, there = await paying.of(working(paying.world))
+    assert not (await other.get(there)).all("section", id="purse")
+
+
+async def test_what_the_agent_reports_of_a_payment_names_its_site(paying: Site) -> None:
+    purse = await opened(paying.world)
+    await purse.fund("20")
+    await purse.pay("0.25")
+    (payee,) = {p["pay_to"] for p in await _payments(purse)}
+    payload = {"fee_kind": "x402", "resource": URL, "payee": payee, "salt": purse.salt}
+    told = await purse.m.as_agent(
+        "mandate_report_event", kind="fee", amount_usdc="0.25", payload=payload
+    )
+    assert told.status == 201, told.body
+    (payment,) = await _payments(purse)
+    assert (payment["host"], payment["told_by"]) == (HOST, "report")
+    _, browser, base = await paying.of(_is(purse))
+    assert HOST in part(await browser.get(base))
+
+
+async def test_what_a_payment_bought_is_shown_as_text_alone(paying: Site) -> None:
+    purse = await opened(paying.world)
+    await purse.fund("20")
+    asked = required(paying.world, "1")
+    asked["resource"]["url"] = "https://<b>all=your&money</b>.example/"
+    told = await signed_bill(purse.m, "1", payment_required=asked)
+    assert await settled(paying.world, told["payment_payload"])
+    await ticks(paying.world).round()
+    _, browser, base = await paying.of(_is(purse))
+    page = await browser.get(base)
+    fine(page)
+    assert "<b>all=your&money<" in part(page)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("owner_pause_call", "While the agent is paused, nothing can be paid out of the purse"),
+        ("owner_stop_call", "What is left goes back into the vault before the result is fixed"),
+    ],
+)
+async def test_taking_back_says_what_is_possible(paying: Site, call: str, says: str) -> None:
+    purse = await opened(paying.world)
+    await purse.fund("20")
+    await signed_bill(purse.m, "2")
+    await ticks(paying.world).round()
+    told: Any = (await purse.m.as_owner(call)).body
+    await purse.m.recorded(purse.m.owner_wallet, told["call"])
+    _, browser, base = await paying.of(_is(purse))
+    said = part(await browser.get(base))
+    assert says in said
+    assert "Send this to the agent" not in said
+    assert ("Open payments" in said) == (call == "owner_pause_call")
+    assert not re.search(r"drain|sweep|epoch|void", said)
+
+
+async def _payments(purse: Purse) -> list[dict[str, Any]]:
+    await ticks(purse.world).round()
+    told = await purse.m.as_owner("mandate_get", parts="payments")
+    body: Any = told.body
+    return list(body["payments"])
+
+
+async def _is(purse: Purse) -> Any:
+    return purse.m
