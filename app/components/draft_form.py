@@ -18,14 +18,6 @@ from domain.money import Usdc
 from domain.refusals import Refused
 
 AMOUNTS: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "approval_above_usdc")
-# The field of the form behind a term.
-FIELDS: Final[Mapping[str, str]] = {
-    **{name: name for name in (*AMOUNTS, "horizon_days", "on_floor")},
-    "stop_floor_bps": "stop_floor",
-    "payout_rule": "share",
-    "allowed_targets": "market",
-    "markets": "market",
-}
 # The fields of payments for web services, behind the parts of their entry.
 PURSE_AMOUNTS: Final[Mapping[str, str]] = {
     "per_payment_usdc": "pay_each",
@@ -38,6 +30,17 @@ PURSE_FIELDS: Final[Mapping[str, str]] = {
     "hosts": "pay_hosts",
     "purse": "pays",
 }
+# The field of the form behind a term.
+FIELDS: Final[Mapping[str, str]] = {
+    **{name: name for name in (*AMOUNTS, "horizon_days", "on_floor")},
+    "stop_floor_bps": "stop_floor",
+    "payout_rule": "share",
+    "allowed_targets": "market",
+    "markets": "market",
+    **PURSE_FIELDS,
+}
+# What an empty field of payments says where that is ticked beside it.
+AS_IS: Final = "as_is"
 LABELS: Final[Mapping[str, str]] = {
     "budget_usdc": _("Budget"),
     "per_tx_cap_usdc": _("Limit per action"),
@@ -66,6 +69,8 @@ NO_MARKET: Final = "none"
 MOST_PLACES: Final = 3
 ON_FLOOR: Final[Mapping[str, str]] = {"keep": _("keep positions"), "close": _("close positions")}
 _LEFT_OR_LOST: Final = _("the value that is left, or the most that may be lost?")
+# Values that no button fills in.
+_NO_ANSWER: Final = frozenset({"allowed_targets", "purse", "payees", "hosts"})
 _WHICH: Final = _("which of these do you mean?")
 
 
@@ -93,7 +98,8 @@ def form_of(m: Json, note: Json | None, *, stored: bool) -> MultiDict[str]:
     named = dict.fromkeys(t["market"] for t in chosen if t.get("market"))
     paid = next((t for t in chosen if t["kind"] == PAID_READS), None)
     reads = [PAID_READS] * (paid is not None)
-    form.extend(_purse_form(paid))
+    read = read_payments(note) if note and "market" in missing else _purse_form(paid)
+    form.extend(read)
     form.extend([("market", name) for name in (*named, *reads)])
     said = stored and m["proposed_by_agent_id"] is None
     said = said or "approval_above_usdc" in {u["term"] for u in (note or {}).get("understood", ())}
@@ -101,6 +107,15 @@ def form_of(m: Json, note: Json | None, *, stored: bool) -> MultiDict[str]:
         form["ask"] = ASK_ABOVE if form["approval_above_usdc"] else ASK_NEVER
     form["agent"] = "board" if m["open_board"] else m["agent_id"] or ""
     return form
+
+
+def read_payments(note: Json) -> dict[str, str]:
+    """The fields of payments as a sentence fills them, whatever else it leaves open."""
+    parts = {u["term"]: u["value"] for u in note["understood"] if u["term"] in PURSE_FIELDS}
+    if "purse" not in parts:
+        return {}
+    purse = parts | {"payees": parts.get("payees") or ()}
+    return _purse_form({"purse": purse, "hosts": parts.get("hosts")})
 
 
 def _purse_form(paid: Json | None) -> dict[str, str]:
@@ -138,11 +153,16 @@ def unclear_fields(m: Json) -> frozenset[str]:
 
 
 def open_fields(m: Json, form: MultiDict[str]) -> frozenset[str]:
-    """The fields of unclear terms that are still empty."""
+    """The fields of unclear terms that are still empty, and not meant to be."""
     # Whether it asks is answered by a choice, which has a field beside it.
-    return frozenset(
-        n for n in unclear_fields(m) if not form.get("ask" if n == "approval_above_usdc" else n)
-    )
+    empty = {
+        n
+        for n in unclear_fields(m)
+        if not form.get("ask" if n == "approval_above_usdc" else n, "").strip()
+    }
+    if "pays" not in form:
+        empty -= set(PURSE_FIELDS.values()) - {"pays"}
+    return frozenset(empty - set(form.getall(AS_IS, [])))
 
 
 def view(
@@ -153,13 +173,14 @@ def view(
     """
     missing, chosen = open_fields(m, form), form.getall("market", [])
     reading = form_of(note["draft"], note, stored=False) if note else MultiDict[str]()
-    same = {n for n in FIELDS.values() if form.getall(n, []) == reading.getall(n, [])}
+    same = {n for n in FIELDS.values() if _texts(form, n) == _texts(reading, n)}
     questions = tuple(_questions(note, form, missing, markets["items"])) if note else ()
     assumed = {
         FIELDS[a["term"]]: a["why"] for a in (note or {}).get("assumed", ()) if a["term"] in FIELDS
     }
     return Record(
-        fields=Record((n, form.get(n, "")) for n in (*FIELDS.values(), *PURSE_FIELDS.values())),
+        fields=Record((n, form.get(n, "")) for n in FIELDS.values()),
+        as_is=frozenset(form.getall(AS_IS, [])),
         ask=form.get("ask", ""),
         missing=missing,
         words=Record(_words(note, same)) if note else Record(),
@@ -175,6 +196,11 @@ def view(
         agents=tuple(_agents(m, own["items"], hall["items"], form.get("agent"))),
         more_agents=any(page.get("next_cursor") for page in (own, hall)),
     )
+
+
+def _texts(form: MultiDict[str], name: str) -> list[list[str]]:
+    """The texts of a field, whatever their line ends."""
+    return [text.split() for text in form.getall(name, [])]
 
 
 def _words(note: Json, same: set[str]) -> Iterator[tuple[str, str]]:
@@ -215,7 +241,7 @@ def _answer(could: Json, form: MultiDict[str], names: Mapping[str, str]) -> Reco
     """One meaning of unread words as the button that fills its field; None without a value."""
     term, value = could["term"], could["value"]
     field = FIELDS.get(term)
-    if field is None or value is None or term == "allowed_targets":
+    if field is None or value is None or term in _NO_ANSWER:
         return None
     label = LABELS[field]
     if term == "stop_floor_bps":

@@ -69,7 +69,9 @@ async def _show_terms(
     shown = reading
     if form is not None and refused is None:
         try:
-            shown = await visit.run("mandate_draft", note=note, terms=_typed_terms(form))
+            open_now = draft_form.open_fields(reading["draft"], form)
+            terms = _typed_terms(form, open_now)
+            shown = await visit.run("mandate_draft", note=note, terms=terms)
         except (OperationRefused, Refused) as wrong:
             refused = _as_refused(visit, wrong)
     filled = form
@@ -101,6 +103,8 @@ async def _show_draft(
         return visit.go(f"/app/mandates/{draft}")
     note = await visit.run("mandate_draft", note=m["purpose"]) if m["purpose"] else None
     filled = draft_form.form_of(m, None, stored=True) if form is None else form
+    if form is None and note and "market" in draft_form.unclear_fields(m):
+        filled.extend(draft_form.read_payments(note))
     view = Record(
         await _view(visit, m, note, filled, refused),
         public_id=m["public_id"],
@@ -165,6 +169,9 @@ def _answered(form: MultiDict[str]) -> MultiDict[str]:
     if name == "market":
         filled.popall(name, None)
         filled.extend([(name, market) for market in value.split(",")])
+    elif name in PURSE_AMOUNTS.values():
+        filled[name] = value
+        filled["pays"] = "1"
     elif name in NEEDED or name == "approval_above_usdc":
         filled[name] = value
         if name == "approval_above_usdc":
@@ -180,8 +187,9 @@ def _bps(form: MultiDict[str], name: str) -> int:
     return bps
 
 
-def _typed_terms(form: MultiDict[str]) -> Terms:
-    """The fields that are filled in, as an operation takes them.
+def _typed_terms(form: MultiDict[str], open_now: frozenset[str] = frozenset()) -> Terms:
+    """The fields that are filled in, as an operation takes them; without those of payments that
+    are open.
 
     Errors: `invalid_request`.
     """
@@ -206,22 +214,25 @@ def _typed_terms(form: MultiDict[str]) -> Terms:
         terms["open_board"] = True
     elif agent:
         terms["agent_id"] = agent
-    return terms | _chosen_markets(form)
+    return terms | _chosen_markets(form, open_now)
 
 
-def _chosen_markets(form: MultiDict[str]) -> Terms:
+def _chosen_markets(form: MultiDict[str], open_now: frozenset[str]) -> Terms:
     """The places of a form: the vault, and each that is ticked."""
     chosen = form.getall("market", [])
     if not chosen and "places" in form and "pays" not in form:
         return {}
     targets: list[Mapping[str, object]] = [{"kind": "vault"}]
-    targets += _paid(form) or [DEFAULT_READS] * (PAID_READS in chosen)
+    targets += _paid(form, open_now) or [DEFAULT_READS] * (PAID_READS in chosen)
     ids = [name for name in chosen if name not in (PAID_READS, NO_MARKET)]
     return {"allowed_targets": targets} | ({"markets": ids} if ids else {})
 
 
-def _paid(form: MultiDict[str]) -> list[Mapping[str, object]]:
-    """The entry of payments for web services; what stands empty is as the mandate says.
+def _paid(
+    form: MultiDict[str], open_now: frozenset[str] = frozenset()
+) -> list[Mapping[str, object]]:
+    """The entry of payments for web services; what stands empty is as the mandate says, and what is
+    open is left out.
 
     Errors: `invalid_request` for limits of payments that are not allowed.
     """
@@ -231,12 +242,17 @@ def _paid(form: MultiDict[str]) -> list[Mapping[str, object]]:
         return []
     typed = {name: form.get(field, "").strip() for name, field in PURSE_AMOUNTS.items()}
     payees, hosts = (form.get(n, "").replace(",", " ").split() for n in ("pay_to", "pay_hosts"))
-    purse = {**{name: text for name, text in typed.items() if text}, "payees": payees}
-    return [{"kind": PAID_READS, "hosts": hosts, "purse": purse}]
+    parts = {**{name: text or None for name, text in typed.items()}, "payees": payees}
+    purse = {n: v for n, v in parts.items() if PURSE_FIELDS[n] not in open_now}
+    places = {} if "pay_hosts" in open_now else {"hosts": hosts}
+    return [{"kind": PAID_READS, **places, "purse": purse}]
 
 
-def _check_whole(form: MultiDict[str], still_open: frozenset[str], *, sign: bool) -> None:
-    """Hold a form that is kept, or signed, to what a person has to say.
+def _check_whole(
+    form: MultiDict[str], still_open: frozenset[str], open_now: frozenset[str], *, sign: bool
+) -> None:
+    """Hold a form that is kept, or signed, to what a person has to say; `still_open` may stay so in
+    a draft that is kept.
 
     Errors: `invalid_request`.
     """
@@ -248,6 +264,9 @@ def _check_whole(form: MultiDict[str], still_open: frozenset[str], *, sign: bool
         is_empty &= name != "market" or ("places" in form and "pays" not in form)
         if is_empty and (sign or name not in still_open):
             raise invalid(name, "fill this in")
+    for name in PURSE_FIELDS.values():
+        if name in open_now and (sign or name == "pays" or name not in still_open):
+            raise invalid(name, "fill this in, or tick what stands below it")
     if sign and not form.get("agent", "").strip():
         raise invalid("agent", "choose who is to act")
 
@@ -271,8 +290,9 @@ async def change_terms(visit: PageRequest) -> web.Response:
     try:
         reading = await visit.run("mandate_draft", note=note)
         still_open = draft_form.unclear_fields(reading["draft"])
-        _check_whole(form, still_open, sign=then == SIGN)
-        terms = _typed_terms(form)
+        open_now = draft_form.open_fields(reading["draft"], form)
+        _check_whole(form, still_open, open_now, sign=then == SIGN)
+        terms = _typed_terms(form, open_now)
         kept = await visit.run_once("mandate_draft", note=note, terms=terms, save=True)
     except (OperationRefused, Refused) as wrong:
         return await _show_terms(visit, note, form=form, refused=_as_refused(visit, wrong))
@@ -288,7 +308,8 @@ async def store_draft(visit: PageRequest) -> web.Response:
         return await _show_draft(visit, draft, form)
     read = await visit.run("mandate_get", public_id=draft)
     try:
-        _check_whole(form, frozenset(), sign=then == SIGN)
+        open_now = draft_form.open_fields(read["mandate"], form)
+        _check_whole(form, frozenset(), open_now, sign=then == SIGN)
         terms = _typed_terms(form) | _kept_targets(form, read["mandate"])
         kept = {n: read["mandate"][n] for n in ("purpose", "target_bps", "chain_id")}
         await visit.run("owner_mandate_correct", public_id=draft, **kept, **terms)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from domain.mandates.mandate import ClauseKey, Mandate
-from domain.mandates.purses import PurseTerms
+from domain.mandates.purses import PARTS, PurseTerms
 from domain.mandates.targets import (
     VENUE,
     EnforcedBy,
@@ -316,6 +316,10 @@ _SAYS: Final = (
 )  # fmt: skip
 
 
+# What a note leaves open of payments for web services is open in the clause of places to act.
+_PART_OF: Final = dict.fromkeys(PARTS, "allowed_targets")
+
+
 def clauses(
     mandate: Mandate, switches: Switches, *, keeper_key: bool = False
 ) -> tuple[Clause, ...]:
@@ -328,4 +332,5 @@ def clauses(
         *_ends(mandate, closing_waits=switches.stop_line_dry_run or needs_key),
     )
     said = zip(_SAYS, every, strict=True)
-    return tuple(clause for term, clause in said if term not in mandate.unclear_terms)
+    unclear = {_PART_OF.get(term, term) for term in mandate.unclear_terms}
+    return tuple(clause for term, clause in said if term not in unclear)

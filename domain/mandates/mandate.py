@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Final, Literal
@@ -108,7 +108,8 @@ class AgreedTerms:
     unclear_terms: tuple[str, ...] = field(
         metadata=described(
             "the terms of a draft that its note leaves open: none is given out for signing before "
-            "the owner has PUT typed fields"
+            "the owner has PUT typed fields; of a purse they are purse, its limits by their names, "
+            "payees and hosts, which allowed_targets then leave out"
         )
     )
     created_at: Timestamp
@@ -327,7 +328,8 @@ class Mandate:
 
     def draft_attributes(self) -> DraftAttributes:
         """The attributes of a draft that may not be stored, without the terms that are unclear."""
-        unclear = dict.fromkeys(self.unclear_terms, None)
+        names = {f.name for f in fields(DraftAttributes)}
+        unclear = {term: None for term in self.unclear_terms if term in names}
         public_id = self.public_id or None
         return copy_fields(DraftAttributes, self.attributes(), **unclear, public_id=public_id)
 

@@ -11,6 +11,9 @@ from domain.refusals import invalid
 from domain.wire_fields import LEFT_OUT, described
 
 PurseFunction = Literal["fund", "drain"]
+_AMOUNTS: Final = ("per_payment_usdc", "per_day_usdc", "float_usdc")
+PARTS: Final = ("purse", *_AMOUNTS, "payees", "hosts")
+"""What terms say of payments, by the names in their entry; any of it may be unclear in a draft."""
 MAX_PAYEES: Final = 50
 LONGEST_S: Final = 3_600
 """The life of a bill in all, by the purse's own rule."""
@@ -67,9 +70,6 @@ class PurseTerms:
             hub=str(value["hub"]),
             **{n: Usdc.parse(value[n]) for n in _AMOUNTS if n in value},
         )
-
-
-_AMOUNTS: Final = ("per_payment_usdc", "per_day_usdc", "float_usdc")
 
 
 def _least(own: Usdc | None, of_mandate: Usdc) -> Usdc:

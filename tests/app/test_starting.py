@@ -490,3 +490,127 @@ async def test_no_payments_are_offered_where_the_network_has_no_purses(site: Sit
     _, _, browser = await site.somebody()
     page = await read(browser, "500 USDC for 30 days")
     assert page.all("input", name="pays") == []
+
+
+SENTENCE = (
+    "Budget 500 USDC for 30 days, 50 per trade, 150 a day. "
+    f"May pay for APIs up to 0.50 each, 5 a day, only to {PAYEE}."
+)
+
+
+async def test_a_sentence_about_payments_fills_their_fields_and_asks_for_what_it_leaves_out(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as site:
+        owner, wallet = await world.owner()
+        agent, _ = await world.agent(owner)
+        browser = await site.signed_in(wallet)
+        page = await read(browser, SENTENCE)
+        fine(page)
+        assert chosen(page, "pays") == ["1"]
+        assert [value(page, n) for n in ("pay_each", "pay_day", "pay_float")] == ["0.50", "5", ""]
+        assert page.one("textarea", id="pay_to").text == PAYEE
+        assert "May pay for APIs up to 0.50 each" in page.one("span", id="pay_each-from").text
+        assert "5 a day" in page.one("span", id="pay_day-from").text
+        assert "only to" in page.one("span", id="pay_to-from").text
+        marked = [n for n in ("pay_each", "pay_day", "pay_float") if is_marked(page, n)]
+        assert marked == ["pay_float"]
+        assert "how much may be at risk at once" in page.said
+        assert answers(page)["At most at risk at once: 5.00 USDC"] == "pay_float=5"
+        assert value(page, "daily_cap_usdc") == "150"
+
+        whole = {"agent": agent.user_id or "", "ask": "never"}
+        unsigned = await browser.post("/app/start", form(page, then="review", **whole))
+        assert (unsigned.status, is_marked(unsigned, "pay_float")) == (400, True)
+        # kept as it is, it stays open
+        kept = await browser.post("/app/start", form(page, then="stay", **whole))
+        assert kept.status == 303, kept.said
+        (public_id,) = await drafts_of(site, owner)
+        m = (await world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+        assert m["unclear_terms"] == ["float_usdc"]
+        assert await world.error("owner_terms", owner, public_id=public_id) == "draft_unclear"
+        draft = await browser.get(f"/app/start?draft={public_id}")
+        fine(draft)
+        assert (value(draft, "pay_each"), is_marked(draft, "pay_float")) == ("0.50", True)
+        at = f"/app/start/{public_id}"
+        again = await browser.post(at, form(draft, then="stay"))
+        assert (again.status, is_marked(again, "pay_float")) == (400, True)
+        answered = await browser.post(at, form(draft, set="pay_float=5"))
+        assert (value(answered, "pay_float"), is_marked(answered, "pay_float")) == ("5", False)
+        assert (await browser.post(at, form(answered, then="stay"))).status == 303
+        m = (await world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+        (purse,) = [t["purse"] for t in m["allowed_targets"] if t["kind"] == "x402"]
+        del purse["hub"]
+        assert (m["unclear_terms"], purse) == (
+            [],
+            {
+                "per_payment_usdc": "0.500000",
+                "per_day_usdc": "5.000000",
+                "float_usdc": "5.000000",
+                "payees": [PAYEE],
+            },
+        )
+
+
+async def test_an_amount_that_may_be_of_payments_is_asked_and_nothing_is_assumed_of_it(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as site:
+        owner, wallet = await world.owner()
+        agent, _ = await world.agent(owner)
+        browser = await site.signed_in(wallet)
+        page = await read(browser, "Budget 500 USDC for 30 days. 0.5 USDC per call.")
+        fine(page)
+        assert (chosen(page, "pays"), value(page, "per_tx_cap_usdc")) == ([], "")
+        assert is_marked(page, "per_tx_cap_usdc")
+        offered = answers(page)
+        assert offered["Limit per action: 0.50 USDC"] == "per_tx_cap_usdc=0.50"
+        assert offered["At most a payment: 0.50 USDC"] == "pay_each=0.50"
+        paying = await browser.post("/app/start", form(page, set="pay_each=0.50"))
+        assert (chosen(paying, "pays"), value(paying, "pay_each")) == (["1"], "0.50")
+        own = await browser.post("/app/start", form(page, set="per_tx_cap_usdc=0.50"))
+        assert (chosen(own, "pays"), value(own, "pay_each")) == ([], "")
+        whole = {"agent": agent.user_id or "", "ask": "never"}
+        asked = await browser.post("/app/start", form(own, then="stay", **whole))
+        assert (asked.status, "tick what stands below it" in asked.said) == (400, True)
+        settled = form(own, then="stay", as_is="pays", **whole)
+        kept = await browser.post("/app/start", settled)
+        assert kept.status == 303, kept.said
+        (public_id,) = await drafts_of(site, owner)
+        m = (await world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+        assert (m["per_tx_cap_usdc"], m["unclear_terms"]) == ("0.500000", [])
+        assert [t.get("purse") for t in m["allowed_targets"] if t["kind"] == "x402"] == [None]
+
+
+async def test_an_empty_field_of_payments_is_what_the_mandate_says_where_that_is_ticked(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with a_world(sqlite_url, evm, purses=True) as world, a_site(world) as site:
+        owner, wallet = await world.owner()
+        agent, _ = await world.agent(owner)
+        browser = await site.signed_in(wallet)
+        page = await read(browser, "Budget 500 USDC for 30 days. May pay for APIs up to 0.50 each.")
+        assert [n for n in ("pay_each", "pay_day", "pay_float") if is_marked(page, n)] == [
+            "pay_day",
+            "pay_float",
+        ]
+        ticked = form(page, then="stay", agent=agent.user_id or "", ask="never")
+        ticked.add("as_is", "pay_day")
+        ticked.add("as_is", "pay_float")
+        kept = await browser.post("/app/start", ticked)
+        assert kept.status == 303, kept.said
+        (public_id,) = await drafts_of(site, owner)
+        m = (await world.ok("mandate_get", owner, public_id=public_id))["mandate"]
+        (purse,) = [t["purse"] for t in m["allowed_targets"] if t["kind"] == "x402"]
+        assert m["unclear_terms"] == []
+        assert {n for n in purse if n.endswith("_usdc")} == {"per_payment_usdc"}
+
+
+async def test_where_a_network_has_no_purses_a_sentence_about_them_is_asked_about(
+    site: Site,
+) -> None:
+    _, _, browser = await site.somebody()
+    page = await read(browser, "500 USDC for 30 days. May pay for APIs up to 0.50 each, 5 a day.")
+    fine(page)
+    assert page.all("input", name="pays") == []
+    assert "cannot be made on this network" in page.said

@@ -17,6 +17,12 @@ _TITLES: Final = {
     "payout_rule": "The agent's fee",
     "horizon_days": "Days",
     "allowed_targets": "Markets",
+    "purse": "Payments for web services",
+    "per_payment_usdc": "Limit per payment",
+    "per_day_usdc": "Payments per day",
+    "float_usdc": "At risk at once",
+    "payees": "Who may be paid",
+    "hosts": "Where payments are made",
 }
 _HEAD: Final = """# The forms of a purpose note
 
@@ -33,6 +39,8 @@ note win over it. Made from `domain/mandates/notes/forms.py` (`python -m tests.h
 - Markets are named by their name or id in `GET /wallet/markets`, without what stands in brackets or is no name ("Aave" for "Aave v3"), products of a venue by symbol ("BTC and ETH perps"), kinds by "lending", "yield", "savings" and "perps". One
   market that can be chosen on the network is selected; several of one name or kind are `unclear`, and so is a market that is only planned or on another network. With "only", paid reads are not allowed beside it. A purpose for which no market is listed
   selects none, and the reason of the default targets says so.
+- Payments for web services are spoken of in a form of their own; a form "behind payments" is read only right behind one, in the same sentence. What the note leaves out of their amounts is asked for, as it would be as much as the mandate allows; who names no payees
+  or sites lets anybody be paid. An amount a day that may be the mandate's as well as its payments' is `unclear`, and so are all payments on a network that has no purses.
 - A form that is marked ambiguous states nothing: `could_be` says what it may mean.
 - A term that something unclear may be about is `null` in the draft and takes no preset.
 """

@@ -1,7 +1,8 @@
 """The forms of an item: all that a note can say, with examples that the page of forms shows.
 
 A pattern is matched against a whole item: its words, with `M` for money, `N` for a mere number and
-`P` for a per cent, `K` for a market's name and `C` for a kind of markets. `<name>` stands for a part below, and a part holds no other repetition than `?`.
+`P` for a per cent, `K` for a market's name and `C` for a kind of markets, `A` for an address and `H`
+for a host. `<name>` stands for a part below, and a part holds no other repetition than `?`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
+from domain.mandates.purses import PARTS
+
 BUDGET: Final = "budget_usdc"
 TX: Final = "per_tx_cap_usdc"
 DAY: Final = "daily_cap_usdc"
@@ -23,6 +26,7 @@ FEE: Final = "payout_rule"
 DAYS: Final = "horizon_days"
 AIM: Final = "target_bps"
 TARGETS: Final = "allowed_targets"
+PURSE, PAYMENT, PAY_DAY, AT_RISK, PAYEES, HOSTS = PARTS
 
 _PARTS: Final[Mapping[str, str]] = MappingProxyType({
     "amount": "[MN]", "some": "[MNP]", "is": "(?: :| =| -| is| are| of| at| to)?", "the": "(?:the |a |an |my |your )?",
@@ -49,6 +53,13 @@ _PARTS: Final[Mapping[str, str]] = MappingProxyType({
     "whole": "(?: (?:total|in total|overall|altogether|all in all|in all))",
     "hand": "(?:(?:i want (?:you )?to|i would like (?:you )?to|i'd like (?:you )?to|you may|you can|let <agent>|<agent> (?:may|can)) )?"
             "(?:trade|trade with|manage|invest|use|start with|work with|allocate|deploy)",
+    "may": "(?:(?:(?:you|it|<agent>) )?(?:also )?(?:may|can) (?:also )?|let <agent> )",
+    "services": "(?:(?:(?:web|online|paid|data|external|x402)(?: data)? (?:apis?|services?)|apis?|(?:api|web service) (?:calls|requests)|x402(?: bills| payments)?)(?: (?:at|on|from) H)?|H)",
+    "pays": "(?:<may>?pay(?: for)? <services>(?: :)?)",
+    "call": "(?:call|request|query|bill|payment|read|api call|api request|api)",
+    "once": "(?: each| apiece| <per> <call>| an api call| an api request)",
+    "aday": "(?: <per> day| daily)",
+    "most": "(?:<max> )?[MN](?: max| at most)?",
     "lasts": "(?:for|over|lasting|run for|run it for|runs for|running for|it runs for|mandate (?:lasts|runs for)|duration|period|term|horizon|time|time frame)(?: the next)?",
 })  # fmt: skip
 
@@ -59,6 +70,7 @@ class NoteForm:
 
     Shapes: `reads` says how the figure is taken; `also` are terms with a fixed value beside it;
     `examples` are items that fit. A form with `could` terms is ambiguous: it states none of them.
+    One with `behind` terms is of the item before it in the sentence, which states one of these.
     """
 
     name: str
@@ -68,8 +80,10 @@ class NoteForm:
     reads: str = "amount"
     also: tuple[tuple[str, str], ...] = ()
     could: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
 
 
+_PAYS: Final = ((PURSE, "x402"),)
 FORMS: Final[tuple[NoteForm, ...]] = (
     NoteForm("the budget by its name", BUDGET,
          "(?:my |our )?(?:(?:total |overall |max |maximum |whole )?budget(?: limit)?|capital|total (?:limit|allowance))<is>(?: <max>)? <amount><whole>?<use>",
@@ -160,6 +174,21 @@ FORMS: Final[tuple[NoteForm, ...]] = (
 
     NoteForm("markets to act in", TARGETS, "(?:<uses> )?(?:the )?K(?: markets?)?|<uses> C", ("Aave v3", "use Morpho and Aave v3", "trade BTC perps")),
     NoteForm("markets and nothing else", TARGETS, "only (?:<uses> )?(?:the )?K|(?:<uses> )?(?:the )?(?:only K|K only)|stick to (?:the )?K", ("only Aave v3", "trade BTC perps only"), "only"),
+
+    NoteForm("payments for web services", PURSE, "<pays>", ("may pay for APIs", "you can pay for web services", "my agent may pay api.example.com"), "x402"),
+    NoteForm("so much a payment", PAYMENT, "<pays> <most><once>|<may>?pay <most> (?:each|<per> <call>) (?:for|to) <services>|(?:<verb>)?<most> (?:<per>|an|for an) (?:api|x402|web service) (?:call|request|bill|payment)",
+         ("may pay for APIs up to 0.50 each", "pay web services at most 0.10 per call", "pay at most 0.20 USDC per request to api.example.com", "0.10 USDC per API call"), also=_PAYS),
+    NoteForm("so much a day for web services", PAY_DAY, "<pays> <most><aday>|<may>?pay <most><aday> (?:for|to) <services>",
+         ("may pay for web services up to 2 USDC a day", "pay at most 5 USDC a day for APIs"), also=_PAYS),
+    NoteForm("a day's spending on web services", PAY_DAY, "(?:<verb>|<may>?spend )?<most><aday> (?:for|on) <services>", ("spend at most 5 USDC a day on APIs",), could=(DAY, PAY_DAY)),
+    NoteForm("behind payments: a payment", PAYMENT, "<most><once>|(?:per|each) <call><is>(?: <max>)? [MN]", ("up to 0.50 each", "0.10 USDC per call"), behind=PARTS),
+    NoteForm("behind payments: a day", PAY_DAY, "<most><aday>|(?:per|each) day<is>(?: <max>)? [MN]", ("5 USDC a day", "per day at most 2 USDC"), "or count", behind=PARTS),
+    NoteForm("behind payments: at risk", AT_RISK, "<most> (?:in (?:the|its) purse|at risk)(?: at once| at a time| at any time)?", ("at most 3 USDC in the purse", "10 USDC at risk at once"), behind=PARTS),
+    NoteForm("behind payments: to whom", PAYEES, "only (?:to|pay) A|(?:pay )?to A only|pay only A|payees?<is> A", ("only to 0x1111111111111111111111111111111111111111",), "names", behind=PARTS),
+    NoteForm("behind payees: another", PAYEES, "(?:to )?A", ("0x2222222222222222222222222222222222222222",), "names", behind=(PAYEES,)),
+    NoteForm("behind payments: where", HOSTS, "only (?:at |on |from |to )?H|(?:at |on |from |to )?H only|(?:sites?|hosts?)<is> H", ("only at api.example.com", "data.example.org only"), "names", behind=PARTS),
+    NoteForm("behind sites: another", HOSTS, "(?:at |on |from |to )?H", ("data.example.org",), "names", behind=(HOSTS,)),
+    NoteForm("so much a call", PAYMENT, "(?:<verb>)?<most> <per> (?:call|request|query|read)", ("0.50 USDC per call", "at most 0.10 a request"), could=(TX, PAYMENT)),
 
     NoteForm("a bound on nothing named", BUDGET, "(?:<verb>)?<max> <amount>", ("up to 50 USDC", "at most 100"), could=(BUDGET, TX, DAY)),
 )  # fmt: skip

@@ -8,7 +8,16 @@ from typing import Final
 
 from domain.mandates.notes.forms import SILENT, NoteForm, patterns
 from domain.mandates.notes.market_names import CATEGORY, NAMED, MarketNames, Named, with_markets
-from domain.mandates.notes.tokens import FIGURES, SHARE, Token, tokens, words
+from domain.mandates.notes.tokens import (
+    ADDRESS,
+    AMOUNT,
+    FIGURES,
+    SHARE,
+    Token,
+    is_host,
+    tokens,
+    words,
+)
 from domain.mandates.notes.words import EVERY, concerned
 from domain.money import MICROS
 
@@ -31,7 +40,8 @@ _GOES_ON: Final = words("ask close sell keep stop always")
 class NoteItem:
     """An item that matches a form, with its figure and the markets that it names.
 
-    Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item.
+    Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item;
+    `payees` as they are written, `hosts` in lower case; `sentence` is the number of its sentence.
     """
 
     form: NoteForm
@@ -41,6 +51,9 @@ class NoteItem:
     counts: bool
     bare: bool
     markets: Named | None
+    payees: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    sentence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +105,8 @@ class _Reader:
                 ]
                 self.reading.unread.append(self.heading)
             self.heading = None if items else self.heading
-            self.reading.items += items
+            number = self.reading.items[-1].sentence + 1 if self.reading.items else 0
+            self.reading.items += [replace(item, sentence=number) for item in items]
             return
         text = self.note[sentence[0].start : sentence[-1].end]
         # An unread line may be the heading of the figure or the market below it.
@@ -113,15 +127,30 @@ class _Reader:
         parts = list(_parts(sentence)) if len(sentence) <= MAX_SENTENCE else [[*sentence]]
         at = 0
         while at < len(parts):
-            matches, used = self.match_next(parts, at)
+            matches, used = self.match_next(parts, at, items[-1] if items else None)
             if matches is None:
                 return items, False
-            items += matches
+            for item in matches:
+                if item.form.reads == "names" and item.form.behind == (item.form.term,):
+                    item = self.joined(items.pop(), item)
+                items.append(item)
             at += used
         # "10% per trade" by itself may be a gain, a loss or a fee.
         return [replace(s, counts=True) if len(items) == 1 and s.bare else s for s in items], True
 
-    def match_next(self, parts: list[list[Token]], at: int) -> tuple[list[NoteItem] | None, int]:
+    def joined(self, first: NoteItem, more: NoteItem) -> NoteItem:
+        """A list of names, with the next one of it."""
+        end = more.start + len(more.text)
+        return replace(
+            first,
+            text=self.note[first.start : end],
+            payees=first.payees + more.payees,
+            hosts=first.hosts + more.hosts,
+        )
+
+    def match_next(
+        self, parts: list[list[Token]], at: int, before: NoteItem | None
+    ) -> tuple[list[NoteItem] | None, int]:
         """The items of a part, or of two parts that are one item: "anything above 30, ask me"."""
         part = parts[at]
         following = parts[at + 1] if at + 1 < len(parts) else []
@@ -131,14 +160,21 @@ class _Reader:
                 return [joined], 2
         if _is_silent(part):
             return [], 1
-        if (item := self.match_form(part)) is not None:
+        if (item := self.match_form(part, before)) is not None:
             return [item], 1
         pieces = list(_pieces(part)) if len(part) <= 2 * MAX_WORDS else []
-        matches = [self.match_form(piece) for piece in pieces] if len(pieces) > 1 else [None]
-        return (None if None in matches else [s for s in matches if s is not None]), 1
+        matches: list[NoteItem] = []
+        for piece in pieces if len(pieces) > 1 else []:
+            item = self.match_form(piece, matches[-1] if matches else before)
+            if item is None:
+                return None, 1
+            matches.append(item)
+        return matches or None, 1
 
-    def match_form(self, part: Sequence[Token]) -> NoteItem | None:
-        """The item of a part by its one matching form; None for none, or forms of two terms."""
+    def match_form(self, part: Sequence[Token], before: NoteItem | None = None) -> NoteItem | None:
+        """The item of a part by its one matching form; None for none, or forms of two terms.
+        `before` is the item that stands before it in the sentence.
+        """
         self.item_count += 1
         if len(part) > MAX_WORDS or self.item_count > MAX_ITEMS:
             return None
@@ -148,10 +184,14 @@ class _Reader:
             part = part[:-1]
         if not part:
             return None
-        kinds = " ".join(t.kind for t in part)
+        hosts = tuple(t.kind for t in part if is_host(t.kind))
+        kinds = " ".join("H" if t.kind in hosts else t.kind for t in part)
         if len(kinds) > MAX_LETTERS:
             return None
         fits = [form for form, pattern in patterns() if pattern.fullmatch(kinds)]
+        follows = "" if before is None or before.form.could else before.form.term
+        behind = [form for form in fits if follows in form.behind]
+        fits = behind or [form for form in fits if not form.behind]
         clear = [form for form in fits if not form.could] or fits
         if len({form.term for form in clear}) != 1:
             return None
@@ -161,8 +201,9 @@ class _Reader:
         # "For lending on Aave" names the latter.
         named = max((t for t in part if t.kind in (CATEGORY, NAMED)), key=_by_name, default=None)
         markets = self.named[named.value] if named else None
-        counts = _may_count(part, figure)
-        return NoteItem(clear[0], text, part[0].start, figure, counts, bare, markets)
+        counts = _may_count(part, figure) and not (behind and _goes_on(before))
+        payees = tuple(self.note[t.start : t.end] for t in part if t.kind == ADDRESS)
+        return NoteItem(clear[0], text, part[0].start, figure, counts, bare, markets, payees, hosts)
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
@@ -261,6 +302,11 @@ def _may_count(part: Sequence[Token], figure: Token | None) -> bool:
     """True of "3 per day", which may be how often: a small number without a word for money."""
     small = figure is not None and figure.kind == "N" and figure.value < 20 * MICROS
     return small and not _OF_MONEY & {t.kind for t in part}
+
+
+def _goes_on(before: NoteItem | None) -> bool:
+    """True of "5 a day" behind "0.50 each": both are amounts, or neither."""
+    return before is not None and before.figure is not None and before.figure.kind == AMOUNT
 
 
 def _by_name(token: Token) -> bool:

@@ -15,6 +15,7 @@ MONEY: Final = "M"
 SHARE: Final = "P"
 STRANGE: Final = "X"
 OTHER: Final = "~"
+ADDRESS: Final = "A"
 
 
 def words(text: str) -> frozenset[str]:
@@ -30,10 +31,17 @@ _FOLDED: Final = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ\u2018\u2019\u2013\u2014\u00a0\u2022",
     "abcdefghijklmnopqrstuvwxyz''-- *",
 )
+_LABEL: Final = "[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_HOST: Final = (
+    rf"(?<![\w.-])(?:localhost|(?=[a-z]){_LABEL}(?:\.{_LABEL}){{0,6}}\.[a-z]{{2,24}})"
+    r"(?::[1-9][0-9]{1,4})?(?![\w-]|\.\w)"
+)
 _PIECE: Final = re.compile(
-    r"(?P<gap>[ \t]+)|(?P<line>\n)|(?P<figure>(?:us\$|\$)?[0-9](?:[0-9.,']*[0-9])?)"
+    rf"(?P<gap>[ \t]+)|(?P<line>\n)|(?P<address>0x[0-9a-f]{{40}}(?!\w))|(?P<host>{_HOST})"
+    r"|(?P<figure>(?:us\$|\$)?[0-9](?:[0-9.,']*[0-9])?)"
     r"|(?P<word>[a-z][a-z0-9_']*(?:\.[a-z0-9_]+)*)|(?P<sign>\.{2,}|[^\s\x00-\x7f]+|[^\s])|(?P<odd>\s)"
 )
+_WHOLE_HOST: Final = re.compile(_HOST)
 _PLAIN: Final = re.compile(r"(0|[1-9][0-9]{0,12})(?:\.([0-9]{1,6}))?")
 _GROUPED: Final = re.compile(r"([1-9][0-9]{0,2}(?:,[0-9]{3}){1,4})(?:\.([0-9]{1,6}))?")
 # 1.500 is one and a half here, and fifteen hundred elsewhere.
@@ -61,7 +69,7 @@ _VAGUE: Final = words(
 class Token:
     """A word, a figure or a sign.
 
-    Shapes: `kind` is the word or sign itself, or the letter of a figure.
+    Shapes: `kind` is the word or sign itself, or the letter of a figure or an address.
     Units: `value` is micro-USDC of an amount, ten-thousandths of a share.
     """
 
@@ -86,7 +94,9 @@ def _pieces(text: str) -> Iterator[Token]:
             token = _figure(text, start, position)
             position = token.end
             yield token
-        elif match["word"] is not None:
+        elif match["address"] is not None:
+            yield Token(ADDRESS, start, position)
+        elif match["host"] is not None or match["word"] is not None:
             yield Token(match[0], start, position)
         elif match["line"] is not None:
             yield Token("\n", start, position)
@@ -96,6 +106,12 @@ def _pieces(text: str) -> Iterator[Token]:
                 yield Token(sign, start, position)
         elif match["odd"] is not None:
             yield Token(OTHER, start, position)
+
+
+def is_host(word: str) -> bool:
+    """True of a word that is the name of a host."""
+    is_name = "." in word or word.startswith("localhost")
+    return is_name and _WHOLE_HOST.fullmatch(word) is not None
 
 
 def _sign(text: str, sign: str, start: int, end: int) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from domain.mandates.notes import forms as f
 from domain.mandates.notes.tokens import AMOUNT, CURRENCY, MONEY, SHARE, STRANGE, Token, words
+from domain.mandates.purses import PARTS
 
 EVERY: Final = frozenset(
     {f.BUDGET, f.TX, f.DAY, f.ASK, f.FLOOR, f.ON_FLOOR, f.FEE, f.DAYS, f.AIM, f.TARGETS}
@@ -46,8 +47,11 @@ _SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
          "winter", (f.DAYS,)),
         ("target targets aim aims goal goals return returns apy apr", (f.AIM,)),
         ("market markets venue venues exchange exchanges protocol protocols pool "
-         "pools perp perps perpetual perpetuals x402 leverage leveraged spot "
+         "pools perp perps perpetual perpetuals leverage leveraged spot "
          "futures options", (f.TARGETS,)),
+        ("x402", (f.TARGETS, *PARTS)),
+        ("api apis web webservice webservices services purse payee payees "
+         "webdienst webdienste webdiensten schnittstelle schnittstellen", PARTS),
         (" ".join(sorted(CURRENCY)), _OF_MONEY),
         ("currency euro euros eur pound pounds gbp rupee rupees inr yen jpy yuan chf "
          "franc francs cad aud hkd eth btc sol afford", _OF_MONEY),
@@ -60,6 +64,8 @@ _ACTS: Final = words(
     "trade action purchase transaction payment order day trades actions purchases transactions "
     "payments orders"
 )
+_CALLS: Final = words("call request query")
+_PER: Final = words("per each every /")
 _EACH: Final = words("per a each every any single /")
 
 # Takes back, corrects or makes up.
@@ -134,7 +140,7 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
         and word_set.isdisjoint(_ENGLISH | markets if len(kinds) > _FEW else markets)
     )
     doubtful = goes_on or bare or (asks and terms) or _spoils(word_set - markets)
-    return EVERY if doubtful else terms
+    return EVERY | terms if doubtful else terms
 
 
 def _spoils(word_set: set[str]) -> bool:
@@ -149,13 +155,15 @@ def _spoils(word_set: set[str]) -> bool:
 
 
 _NONE: Final = frozenset[str]()
-_WORDS: Final = frozenset(_SPEAKS) | _ACTS
+_WORDS: Final = frozenset(_SPEAKS) | _ACTS | _CALLS
 
 
 def _terms_of(kinds: Sequence[str], at: int) -> frozenset[str]:
     kind, before = kinds[at], kinds[at - 1] if at else ""
     if kind in _ACTS and before in _EACH:
         return frozenset({f.DAY} if kind == "day" else {f.TX})
+    if kind in _CALLS:
+        return frozenset({f.PURSE, f.PAYMENT}) if before in _PER else frozenset()
     if kind in ("me", "us") and before in _BEFORE_ME:
         return frozenset()
     return _SPEAKS.get(kind, frozenset())

@@ -47,6 +47,7 @@ from tools.model.operation import (
 TermName = Literal[
     "budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc", "stop_floor_bps", "horizon_days",
     "payout_rule", "approval_above_usdc", "on_floor", "target_bps", "markets", "allowed_targets",
+    "purse", "per_payment_usdc", "per_day_usdc", "float_usdc", "payees", "hosts",
 ]  # fmt: skip
 
 
@@ -154,7 +155,10 @@ class NoteFacts:
     vault_keeps_approvals: bool | None
 
 
-_MONEY_AT_RISK: Final = frozenset({"budget_usdc", "daily_cap_usdc", "stop_floor_bps"})
+_MONEY_AT_RISK: Final = frozenset(
+    {"budget_usdc", "daily_cap_usdc", "stop_floor_bps", "purse", "float_usdc"}
+)
+_PAID: Final = frozenset({"per_payment_usdc", "per_day_usdc", "float_usdc"})
 # Null says something of these; of the others that nothing was typed.
 _MAY_BE_NULL: Final = frozenset({"approval_above_usdc", "target_bps"})
 
@@ -196,7 +200,14 @@ async def read_note(deps: Deps, caller: Caller, request: Note) -> NoteFacts:
     chosen = request.terms.chain_id if request.terms else None
     chain_id = chosen or caller.chain_id or deps.config.default_chain_id
     markets = from_config(deps.config.markets)
-    read = parse_note(request.note, markets=markets, chain_id=chain_id, typed=typed)
+    has_purses = chain_id in deps.chains.ids() and deps.chains.get(chain_id).plain_hub is not None
+    read = parse_note(
+        request.note,
+        markets=markets,
+        chain_id=chain_id,
+        typed=typed,
+        purses=deps.chains.address if has_purses else None,
+    )
     return NoteFacts(read, await draft_keeps_approvals(deps, chain_id))
 
 
@@ -204,12 +215,19 @@ def _terms(request: Note, read: Draft) -> DraftTermsIn:
     """The create body: what was typed, what was read, and the preset in all that is open."""
     typed = _typed(request.terms)
     assumed = {a.term for a in read.assumed if a.term == "allowed_targets"}
-    known = {n: v for n, v in read.terms.items() if n not in assumed} | typed
+    known = {n: v for n, v in read.terms.items() if n not in assumed}
+    targets = {n: v for n, v in known.items() if n == "allowed_targets"}
+    # What is typed of payments stands in the targets that were read beside it.
+    known |= typed | targets
     caps = [known[n] for n in ("per_tx_cap_usdc", "daily_cap_usdc") if n in known]
     amounts = [cap if isinstance(cap, Usdc) else Usdc.parse(cap) for cap in caps]
-    # Never shown where it is open; it only has to be no less than the caps that are known.
-    budget = {"budget_usdc": max([Usdc.parse(500), *amounts])}
-    return DraftTermsIn.model_validate(budget | {"purpose": request.note} | known)
+    paid = [Usdc.parse(u.value) for u in read.understood if u.term in _PAID and u.value is not None]
+    # Never shown where they are open; they only have to be no less than what is known.
+    hidden: dict[str, object] = {"budget_usdc": max([Usdc.parse(500), *amounts, *paid])}
+    if paid:
+        hidden["daily_cap_usdc"] = known.get("budget_usdc", hidden["budget_usdc"])
+        hidden["per_tx_cap_usdc"] = known.get("daily_cap_usdc", hidden["daily_cap_usdc"])
+    return DraftTermsIn.model_validate(hidden | {"purpose": request.note} | known)
 
 
 def draft(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> HandlerResult[DraftOut]:
