@@ -10,12 +10,15 @@ from eth_abi import encode
 from eth_utils import keccak
 
 from chain.contracts import abi_codec, eip712, purse, signatures, transactions
+from chain.contracts.purse_logs import paired
 from chain.contracts.vault_address import vault_address
 from chain.networks import ChainConfig
 from chain.rpc import decoding
 from domain.chain_facts import (
     BlockStamp,
     Call,
+    PurseFacts,
+    Receipt,
     TransferLog,
     VaultFunction,
     VaultLog,
@@ -150,6 +153,16 @@ class OfflineChain:
         """Calldata by which anybody sends the owner what lies in the purse of a settled vault."""
         return Call(self.chain_id, hub, abi_codec.calldata("PurseHub", "sweep", (vault,)))
 
+    def void_call(self, purse: str) -> Call:
+        """Calldata of a purse's `void()`, which its owner or agent sends."""
+        return Call(self.chain_id, purse, abi_codec.calldata("Purse", "void", ()))
+
+    def purse_logs(
+        self, receipt: Receipt, purses: Mapping[str, PurseFacts]
+    ) -> tuple[VaultLog, ...]:
+        """The logs of some purses in a transaction; `purses` by address in lower case."""
+        return tuple(paired(receipt.purse_logs, purses))
+
     def configured(self, subject: str, value: str | None) -> str:
         """Require a setting. Errors: `not_configured` where it is unset."""
         if value is None:
@@ -174,7 +187,7 @@ class OfflineChain:
 
     def purse_log(self, log: decoding.Log, block: BlockStamp) -> VaultLog | None:
         """One log of USDC or of a hub of purses as it stands, before the logs of purses are made of
-        them (`chain.logs.purse_logs`); None for any other.
+        them (`chain.contracts.purse_logs`); None for any other.
         """
         address, name, args = abi_codec.checksummed(log.address), "", dict[str, object]()
         if address != self.usdc:

@@ -13,6 +13,7 @@ from domain.chain_facts import (
     Call,
     DecodedCalldata,
     InnerCall,
+    PurseFacts,
     PurseState,
     Receipt,
     SendingFacts,
@@ -145,6 +146,14 @@ class Chain(Actions, ApprovalChain, PurseChain, Protocol):
 
     def sweep_call(self, hub: str, vault: str) -> Call:
         """Calldata by which anybody sends the owner what lies in the purse of a settled vault."""
+
+    def void_call(self, purse: str) -> Call:
+        """Calldata of a purse's `void()`, which its owner or agent sends."""
+
+    def purse_logs(
+        self, receipt: Receipt, purses: Mapping[str, PurseFacts]
+    ) -> tuple[VaultLog, ...]:
+        """The logs of some purses in a transaction; `purses` by address in lower case."""
 
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""

@@ -70,6 +70,7 @@ def view(read: Json, now: datetime) -> Record | None:
         more=purse["payments"] > SHOWN,
         left=LEFT_INSIDE[stands] if inside != 0 else "",
         ask=ASK_BACK.format(id=mandate["public_id"]) if inside and stands == "working" else "",
+        voids=bool(stands in ("working", "paused") and purse["opened"] and inside != 0),
         pauses=stands == "working",
         ends=stands not in ("working", "paused"),
     )

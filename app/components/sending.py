@@ -9,7 +9,12 @@ from app.replies import Json, Record, thaw
 from app.words import reverts
 from app.words.text import _
 
-STEPS: Final[Mapping[str, str]] = {"fund": "deposit", "unwind": "unwound", "record": "mark"}
+STEPS: Final[Mapping[str, str]] = {
+    "fund": "deposit",
+    "unwind": "unwound",
+    "record": "mark",
+    "void": "purse_voided",
+}
 """The step of the record that shows an action as done."""
 CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")
 

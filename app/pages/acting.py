@@ -7,7 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
-from app.components import refusal, sending
+from app.components import purse, refusal, sending
 from app.page_context import PageRequest, PageRoute
 from app.pages.mandate import recorded_value
 from app.replies import Json, Record
@@ -40,6 +40,17 @@ ACTS: Final[Mapping[str, Record]] = {
         _("A new start needs new terms, a new signature and a new vault."),
         look="danger",
     ),
+    "void": _texts(
+        _("Make open payments void"),
+        _(
+            "Every payment that the agent has signed and that is not paid yet becomes void, also "
+            "one that this service does not know."
+        ),
+        _("Make open payments void"),
+        _("A payment that is paid before this is on chain stays paid."),
+        _("The money stays in the purse, and no other payment is taken back."),
+        _("The agent can sign new payments afterwards. To end that too, pause the agent."),
+    ),
     "record": _texts(
         _("Record value"),
         _(
@@ -66,6 +77,7 @@ ACTS: Final[Mapping[str, Record]] = {
         _("No USDC may leave the vault in this transaction; the vault sees to that."),
     ),
 }
+NOTHING_INSIDE: Final = "0.000000"
 PATHS: Final[Mapping[str, str]] = {kind: kind for kind in ACTS} | {"record": "record-value"}
 """The page of each action."""
 
@@ -112,6 +124,7 @@ def show_action(
         already=_already(kind, read),
         pays=(call or {}).get("pays") or Record(owner=None, agent_fee=None),
         recorded=recorded_value(read) if kind == "record" else None,
+        purse=purse.view(read, visit.now) if kind == "void" else None,
         exit=exit,
         sending=send,
         closes=refused is not None and refused["error"] == "withdraw_locked",
@@ -127,6 +140,8 @@ def _already(kind: str, read: Json) -> str:
     is_empty = cash is not None and not Usdc.parse(cash).micros
     if kind == "withdraw" and m["status"] == "settled" and is_empty:
         return _("Everything was paid out already. Another transaction moves nothing.")
+    if kind == "void" and "x402" in read and read["x402"]["in_purse"] == NOTHING_INSIDE:
+        return _("The purse is empty: as long as it is, nothing can be paid out of it.")
     return ""
 
 

@@ -290,8 +290,10 @@ def _functions_by_selector() -> Mapping[bytes, tuple[str, tuple[str, ...]]]:
         signatures[keccak(text=signature)[:4]] = (name, tuple(types.rstrip(")").split(",")))
     for item in items("MandateVault", "function").values():
         signatures[item.selector] = (item.name, item.types)
-    create = items("MandateVaultFactory", "function")["create"]
-    return signatures | {create.selector: (create.name, create.types)}
+    for contract, name in (("MandateVaultFactory", "create"), ("Purse", "void")):
+        item = items(contract, "function")[name]
+        signatures[item.selector] = (item.name, item.types)
+    return signatures
 
 
 def call_arguments(function: str, data: str) -> tuple[AbiValue, ...] | None:

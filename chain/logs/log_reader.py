@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
-from chain.logs.purse_logs import paired, token_filters
+from chain.contracts.purse_logs import paired, token_filters
 from chain.rpc import decoding
 from chain.rpc.decoding import Header, Log
 from chain.rpc.errors import NodeError

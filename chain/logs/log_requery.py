@@ -9,8 +9,8 @@ from typing import Final
 
 from chain.adapter import EvmChain
 from chain.contracts import abi_codec
+from chain.contracts.purse_logs import paired, token_filters
 from chain.logs.log_reader import LogReader, Watched, readable
-from chain.logs.purse_logs import paired, token_filters
 from chain.rpc import decoding
 from chain.rpc.decoding import Header, Log
 from chain.rpc.http_transport import RpcCall

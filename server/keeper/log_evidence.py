@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chain.adapter import EvmChain
-from chain.logs.purse_logs import paired
+from chain.contracts.purse_logs import paired
 from domain.chain_facts import PurseFacts, VaultLog
 
 

@@ -21,6 +21,10 @@ BILLS: Final = Table(
 )
 _OPEN: Final = "paid_at IS NULL AND voided_at IS NULL AND valid_before > :now"
 _KEY: Final = "agent_id = :agent AND public_id = :mandate"
+_EXPIRE: Final = (
+    "UPDATE approvals SET status = 'expired' WHERE status IN ('pending', 'approved') "
+    "AND approval_id IN (SELECT approval_id FROM bills WHERE {} AND approval_id IS NOT NULL)"
+)
 OPEN_MOST: Final = 500
 
 
@@ -87,12 +91,18 @@ class BillRepository(Repository):
         self.save(replace(bill, tx_hash=None, event_id=None, paid_at=None))
 
     def void(self, purse: str, epoch: int, at: datetime) -> None:
-        """No unpaid bill of an epoch before this one can be paid any more."""
-        text = (
-            "UPDATE bills SET voided_at = :at WHERE purse = :purse AND epoch < :epoch "
-            "AND paid_at IS NULL AND voided_at IS NULL"
-        )
+        """No unpaid bill of an epoch before this one can be paid any more, and none of them waits
+        for its owner.
+        """
+        bills = "purse = :purse AND epoch < :epoch AND paid_at IS NULL AND voided_at IS NULL"
+        self._sql.run(_EXPIRE.format(bills), purse=purse, epoch=epoch)
+        text = f"UPDATE bills SET voided_at = :at WHERE {bills}"
         self._sql.run(text, at=micros(at), purse=purse, epoch=epoch)
+
+    def unvoid(self, purse: str, at: datetime) -> None:
+        """Take back what was made void at a time: its block is no longer of the chain."""
+        text = "UPDATE bills SET voided_at = NULL WHERE purse = :purse AND voided_at = :at"
+        self._sql.run(text, at=micros(at), purse=purse)
 
     def names(self, address: str) -> bool:
         """True for the address of a purse or a hub that bills are of."""

@@ -9,6 +9,7 @@ import pytest
 
 from tests.app.site import Page, Site
 from tests.app.test_pages import fine
+from tests.app.test_sending import send
 from tests.purses import PAYEE, URL, Purse, opened
 from tests.tools.keeper.test_transfers_chain import ticks
 from tests.tools.paying import PAYEE as SELLER
@@ -124,7 +125,42 @@ async def test_taking_back_says_what_is_possible(paying: Site, call: str, says: 
     assert says in said
     assert "Send this to the agent" not in said
     assert ("Open payments" in said) == (call == "owner_pause_call")
-    assert not re.search(r"drain|sweep|epoch|void", said)
+    assert not re.search(r"drain|sweep|epoch", said)
+
+
+async def test_open_payments_are_made_void_from_the_page_and_gone_from_it(paying: Site) -> None:
+    world, purse = paying.world, await opened(paying.world, approval_above_usdc="5")
+    _, browser, base = await paying.of(_is(purse))
+    assert f"{base}/void" not in (await browser.get(base)).links()
+    await purse.fund("20")
+    await signed_bill(purse.m, "2")
+    asked = {"payment_required": required(world, "6"), "max_amount": "6", "why": "a map"}
+    assert (await purse.m.as_agent("mandate_pay", **asked)).status == 202
+    await ticks(world).round()
+    before = await browser.get(base)
+    assert f"{base}/void" in before.links()
+    assert "An action needs your approval" in before.said
+    page = await browser.get(f"{base}/void")
+    fine(page)
+    for text in (
+        "Every payment that the agent has signed and that is not paid yet becomes void",
+        "The agent can sign new payments afterwards",
+        "the purse of your vault",
+        f"2.00 USDC · {HOST}",
+        "Tried out just now: it works",
+    ):
+        assert text in page.said, text
+    assert (await send(purse.m, browser, page, base)).headers["Location"] == base
+    after = await browser.get(base)
+    fine(after)
+    assert "Open payments made void" in after.one("section", id="record").text
+    assert not after.all("section", class_="ask")
+    assert "An action needs your approval" not in after.said
+    assert "may be paid until then" not in part(after)
+    # Made void once more, its own page does not take the first for it.
+    page = await browser.get(f"{base}/void")
+    assert page.one("input", name="for").attributes["value"].startswith("void.")
+    assert (await send(purse.m, browser, page, base)).headers["Location"] == base
 
 
 async def _payments(purse: Purse) -> list[dict[str, Any]]:

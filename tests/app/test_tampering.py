@@ -21,6 +21,7 @@ from domain.mandates.terms import FIELDS
 from tests import npm
 from tests.app.lives import created, sent
 from tests.app.site import Page, Site
+from tests.purses import opened
 from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, drafted, market_targets, signed, working
 
@@ -339,6 +340,7 @@ def test_the_shapes_in_the_browser_are_those_of_the_terms_and_the_contracts() ->
             "MandateVault",
             "TestUSDC",
             "PurseHubDeployer",
+            "Purse",
         )
         for f in json.loads((ROOT / "chain" / "abi" / f"{contract}.json").read_text())["abi"]
         if f["type"] == "function"
@@ -420,6 +422,20 @@ async def test_the_hub_of_a_purse_is_made_with_the_limits_on_the_screen_alone(pa
         cases = dict(unlike(page))
         found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
         assert [name for name, would in found.items() if would] == []
+
+
+async def test_only_what_makes_the_payments_of_this_purse_void_is_sent(paying: Site) -> None:
+    purse = await opened(paying.world)
+    await purse.fund("20")
+    browser = await paying.signed_in(purse.m.owner_wallet)
+    page = as_sent(
+        await browser.get(f"/app/mandates/{purse.m.id}/void"), purse.m.owner_wallet.address
+    )
+    assert node("sends.mjs", "send.js", [page]) == [True]
+    cases = dict(unlike(page))
+    found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
+    assert [name for name, would in found.items() if would] == []
+    assert len(cases) > 15
 
 
 def test_what_is_under_way_holds_its_own_page_and_position_and_no_other() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chain.logs.purse_logs import PURSES_A_CALL, paired, token_filters
+from chain.contracts.purse_logs import PURSES_A_CALL, paired, token_filters
 from domain.chain_facts import BlockStamp, PurseFacts, VaultLog
 
 STAMP = BlockStamp(7, "0x" + "07" * 32, datetime(2026, 11, 20, tzinfo=UTC))

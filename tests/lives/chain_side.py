@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chain.contracts import abi_codec
-from chain.logs.purse_logs import paired
+from chain.contracts.purse_logs import paired
 from chain.networks import ChainConfig
 from chain.offline_chain import OfflineChain
 from chain.rpc.decoding import SILENT, Log

@@ -24,6 +24,7 @@ from storage.unit_of_work import UnitOfWork
 from tools.actions.event_reports import EventOut
 from tools.context.access import load_mandate, visible_mandate
 from tools.context.snapshot_loader import chain_or_none, signed_digest
+from tools.keeper.ingest import purse_logs
 from tools.keeper.reservations import release_reverted
 from tools.model.fields import OneMandate, TxHash
 from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
@@ -211,9 +212,10 @@ def _outcome_by_tx(
         if not receipt.ok:
             release_reverted(uow, chain, mandate, receipt)
             return _outcome_body("reverted", rows, receipt=receipt)
-        if _is_of_mandate(chain, mandate, receipt) or _landed(rows):
+        of_purse = purse_logs(uow, chain, mandate, receipt)
+        if of_purse or _is_of_mandate(chain, mandate, receipt) or _landed(rows):
             return _outcome_body("landed", rows, receipt=receipt)
-        why = "It succeeded, and nothing in it is of this mandate's vault."
+        why = "It succeeded, and nothing in it is of this mandate's vault or purse."
         return _outcome_body("unknown", rows, receipt=receipt, reason=why)
     if ctx.facts.waits:
         why = "The node knows it, and no block holds it yet."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -21,6 +21,7 @@ from domain.chain_facts import (
     StagedLog,
     VaultState,
 )
+from domain.mandates.bills import Bill
 from domain.mandates.mandate import Mandate, Status
 from domain.mandates.terms import TermsStatus, agrees, typed_data
 from domain.money import ZERO
@@ -344,9 +345,18 @@ def load_snapshot(
         wrong_chain=facts.node_failed,
         complete=facts.complete,
         purse=replace(purses[0], address=ctx.chains.address(purses[0].address)) if purses else None,
-        open_bills=tuple(uow.bills.open(mandate.public_id, ctx.now)) if purses else (),
+        open_bills=_open_bills(uow, ctx, mandate, staged) if purses else (),
         payments=uow.ledger.named(mandate.public_id, [p.event_id for p in paid]),
     )
+
+
+def _open_bills(
+    uow: UnitOfWork, ctx: AnyContext, mandate: Mandate, staged: Sequence[StagedLog]
+) -> tuple[Bill, ...]:
+    """The bills that may still be paid: a log that makes them void counts before it is deep."""
+    voided = (g.args["epoch"] for g in staged if g.name == "PurseVoided")
+    epoch = max((n for n in voided if isinstance(n, int)), default=0)
+    return tuple(b for b in uow.bills.open(mandate.public_id, ctx.now) if b.epoch >= epoch)
 
 
 def keeper_key(uow: UnitOfWork, ctx: AnyContext, mandate: Mandate) -> bool:

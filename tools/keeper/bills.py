@@ -41,8 +41,12 @@ def settle_bills(uow: UnitOfWork, event: Event) -> None:
 
 
 def reopen_bill(uow: UnitOfWork, event: Event) -> None:
-    """Take back that a bill was paid, with the row of a payment whose block is gone."""
+    """Take back that a bill was paid, or that bills were made void, with a row whose block is gone;
+    an answer of the owner that ended with them does not come back.
+    """
     body = event.content.body
+    if isinstance(body, PurseMoved) and body.change == "voided":
+        uow.bills.unvoid(body.purse, event.occurred_at)
     if not isinstance(body, PaidFee):
         return
     bill = bill_of(uow, body, event.amount_usdc)

@@ -129,7 +129,7 @@ def ingest_transaction(
     """Bring the ledger to what the chain says of one transaction; how many rows it took.
 
     Shapes: `logs` are all that the vault left in it, or those of `purse` (lower case) where it is
-    given, in their order; none where it is in no block. A receipt tells of the vault's alone.
+    given, in their order; none where it is in no block.
     A log that moved is the same log, and is restated where it stands now; what is gone is taken
     back, what is new is added, and the mandate follows. Every inlet ends here.
     Errors: `ReorgSuspected` where something had to be taken back and the caller is not `sure`.
@@ -399,11 +399,22 @@ def orphaned_transactions(
     return lost
 
 
+def purse_logs(uow: UnitOfWork, chain: Chain, mandate: Mandate, receipt: Receipt) -> list[VaultLog]:
+    """The logs of the mandate's purses in a transaction, those of each together, in their order."""
+    purses = uow.chainlog.purses_of(mandate.public_id) if mandate.has_purse else ()
+    logs = chain.purse_logs(receipt, {p.address: p for p in purses})
+    return sorted(logs, key=lambda log: (_address(log), log.log_index))
+
+
+def _address(log: VaultLog) -> str:
+    return log.address.lower()
+
+
 def ingest_receipt(
     uow: UnitOfWork, ctx: AnyContext, chain: Chain, mandate: Mandate, receipt: Receipt
 ) -> Mandate:
-    """Take the vault's logs of one transaction in at once, if they are deep enough; the reader
-    brings them otherwise.
+    """Take the logs of one transaction in at once, the vault's and its purse's, if they are deep
+    enough; the reader brings them otherwise.
 
     A node may still tell of a block that the reader knows to be gone: nothing is taken from there.
     """
@@ -417,6 +428,8 @@ def ingest_receipt(
     logs.sort(key=lambda g: g.log_index)
     ingest = IngestContext(uow, ctx.now, ctx.ids, ctx.config, ctx.switches)
     ingest_transaction(ingest, mandate, receipt.tx_hash, logs)
+    for purse, of_purse in groupby(purse_logs(uow, chain, mandate, receipt), _address):
+        ingest_transaction(ingest, mandate, receipt.tx_hash, tuple(of_purse), purse=purse)
     return uow.mandates.get(mandate.public_id) or mandate
 
 

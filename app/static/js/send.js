@@ -17,6 +17,7 @@ const SAYS = {
   stop: vault("stop"),
   record: vault("record"),
   withdraw: vault("withdrawAll"),
+  void: (s) => [[s("purse"), "void"]],
   unwind: vault("unwind", "target", "exit"),
 };
 

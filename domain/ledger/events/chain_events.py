@@ -156,11 +156,11 @@ PURSE_EVENTS: Final = (
     ChainEvent(log="PurseReceived", kind=LedgerKind.NOTE, payload_type=PurseMoved,
                step=("outcome", "purse_came_in"), reads=_came_in),
     ChainEvent(log="PurseVoided", kind=LedgerKind.NOTE, payload_type=PurseMoved,
-               step=("control", "purse_voided"),
+               step=("control", "purse_voided"), call="void",
                reads=lambda a: (
                    PurseMoved(change="voided", purse=a["purse"], epoch=a["epoch"]), None)),
 )  # fmt: skip
-"""What the reader makes of the logs of a purse's hub and of USDC (`chain.logs.purse_logs`)."""
+"""What the reader makes of the logs of a purse's hub and of USDC (`chain.contracts.purse_logs`)."""
 PURSE_LOGS: Final = frozenset(e.log for e in PURSE_EVENTS)
 IN_A_PURSE: Final = frozenset(e.payload_type for e in PURSE_EVENTS)
 
@@ -183,4 +183,6 @@ def observed(args: Args, block: int, keys: Sequence[str]) -> Observed:
 
 
 BY_LOG: Final[Mapping[str, ChainEvent]] = {e.log: e for e in (*CHAIN_EVENTS, *PURSE_EVENTS)}
-LOG_OF: Final[Mapping[str, str]] = {e.call: e.log for e in CHAIN_EVENTS if e.call is not None}
+LOG_OF: Final[Mapping[str, str]] = {
+    e.call: e.log for e in (*CHAIN_EVENTS, *PURSE_EVENTS) if e.call is not None
+}

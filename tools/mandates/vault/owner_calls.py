@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from pydantic import Field
 
-from domain.chain_facts import Call, Simulation, VaultState
+from domain.chain_facts import Call, PurseState, Simulation, VaultState
 from domain.ledger.events.event import LedgerKind, Reporter
 from domain.ledger.events.payloads import Stopped
 from domain.mandates.actions import selector_of
@@ -50,6 +50,7 @@ from tools.context.market_calls import (
 from tools.context.snapshot_loader import (
     GatheredFacts,
     chain_or_none,
+    gather_facts,
     load_snapshot,
     require_chain,
     simulation_if_readable,
@@ -135,6 +136,13 @@ class UnwindFacts(GatheredFacts):
 
     unwind: ContractCall
     judged: Simulation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoidFacts(GatheredFacts):
+    """The purse too, where it could be read."""
+
+    state: PurseState | None = None
 
 
 def _require_not_over(mandate: Mandate, vault: VaultState | None) -> None:
@@ -259,6 +267,43 @@ def forfeit(uow: UnitOfWork, ctx: CallContext) -> VaultCallOut:
     check_forfeit(mandate, state)
     answer = _answer(ctx, mandate, _forfeit, "Sign and send it: your role ends for good.")
     return answer.model_copy(update={"chain_live": True})
+
+
+async def gather_void(deps: Deps, caller: Caller, request: OneMandate) -> VoidFacts:
+    """Read vault and purse, and simulate the call."""
+    mandate = await load_mandate(deps, caller, request.public_id)
+    facts, chain = await gather_facts(deps, mandate), chain_or_none(deps, mandate)
+    purses = await deps.store.read(lambda uow: uow.chainlog.purses_of(mandate.public_id))
+    if chain is None or not purses or facts.now.vault is None:
+        return VoidFacts(vault=facts.now.vault)
+    place = deps.chains.address(purses[0].address)
+    try:
+        with chain.short_deadline():
+            state = (await chain.purse_states([place])).get(place.lower())
+    except Refused:
+        return VoidFacts(vault=facts.now.vault)
+    tried = await simulation_if_readable(chain, _void(chain, mandate, place))
+    return VoidFacts(vault=facts.now.vault, state=state, simulation=tried)
+
+
+def _void(chain: Chain, mandate: Mandate, purse: str) -> Call:
+    return replace(chain.void_call(purse), sender=mandate.owner_address)
+
+
+def void_call(uow: UnitOfWork, ctx: RequestContext[OneMandate, VoidFacts]) -> VaultCallOut:
+    """Calldata of the purse's `void()`, while something can be paid out of it."""
+    action = "making its open payments void"
+    mandate = _mandate(uow, ctx, action)
+    snapshot, facts = _open(uow, ctx, mandate, action), ctx.facts
+    if mandate.ended(moment(snapshot)):
+        raise ended(mandate)
+    if snapshot.purse is None or (facts.state is not None and not facts.state.exists):
+        raise wrong_status(mandate, f"{action} before anything was put into its purse")
+    chain = require_chain(ctx, mandate)
+    call = _void(chain, mandate, snapshot.purse.address)
+    parts = call_parts(chain, call, facts.simulation)
+    message = "Makes every signed payment void that is not paid yet; the agent can sign new ones."
+    return VaultCallOut(**parts, message=message)
 
 
 async def gather_unwind(deps: Deps, caller: Caller, request: CallIn) -> UnwindFacts:
@@ -442,6 +487,16 @@ OPERATIONS: Final = (
         handler=resume_call,
         gather=gather_simulated(_resume),
         refusals=(*_READS, "not_paused", "mandate_ended", "mandate_not_accepted"),
+    ),
+    _call(
+        name="owner_void_call",
+        title="Get the call that makes open payments void",
+        summary="Calldata of the purse's void(): what the agent signed and nobody paid yet is "
+        "void; the agent can sign new payments.",
+        route=("GET", "/wallet/mandates/{public_id}/void-call"),
+        handler=void_call,
+        gather=gather_void,
+        refusals=(*_READS, "mandate_ended"),
     ),
     _call(
         name="owner_record_call",

@@ -27,7 +27,7 @@ from tools.context.snapshot_loader import (
     simulation_if_readable,
     staged_logs,
 )
-from tools.keeper.ingest import ingest_receipt
+from tools.keeper.ingest import ingest_receipt, purse_logs
 from tools.keeper.vault_attachment import attach
 from tools.mandates.drafting.terms import MandateOnly, signed_terms
 from tools.mandates.vault.gas_sponsorship import Capabilities, capabilities
@@ -35,6 +35,8 @@ from tools.mandates.vault.simulated_calls import call_parts, require_vault
 from tools.model.fields import OneMandate, TxHash
 from tools.model.operation import Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.shared_models import ExplainedCall, Simulated
+
+TxKind = Literal["stop", "pause", "resume", "record", "withdraw", "unwind", "deposit", "void"]
 
 
 class CallOut(ResponseModel):
@@ -197,9 +199,7 @@ def attach_now(uow: UnitOfWork, ctx: RequestContext[ByTx, Creation]) -> MandateO
 class VaultTx(ByTx):
     """A transaction on the vault, and what it is meant to have done."""
 
-    kind: Literal["stop", "pause", "resume", "record", "withdraw", "unwind", "deposit"] | None = (
-        None
-    )
+    kind: TxKind | None = None
 
 
 class VaultTxOut(MandateOnly):
@@ -217,12 +217,13 @@ def vault_tx(uow: UnitOfWork, ctx: RequestContext[VaultTx, Receipt | None]) -> V
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id, lock=True)
     vault = require_vault(mandate, "recording a vault transaction")
     receipt = require_mined(ctx.request.tx_hash, ctx.facts)
+    chain = require_chain(ctx, mandate)
     names = {log.name for log in receipt.logs if log.address.lower() == vault.lower()}
+    names |= {log.name for log in purse_logs(uow, chain, mandate, receipt)}
     if not names:
-        raise _mismatch("none of its logs is of this vault")
+        raise _mismatch("none of its logs is of this vault or its purse")
     if ctx.request.kind is not None and LOG_OF[ctx.request.kind] not in names:
         raise _mismatch(f"it is no {ctx.request.kind}")
-    chain = require_chain(ctx, mandate)
     mandate = ingest_receipt(uow, ctx, chain, mandate, receipt)
     deep = receipt.depth >= chain.confirmations
     shown = mandate if deep else _after_receipt(uow, mandate, receipt)
@@ -302,7 +303,8 @@ TRANSACTIONS: Final = (
     Operation(
         name="owner_vault_tx",
         title="Record a vault transaction",
-        summary="Record a stop, pause, resume, record, withdraw, unwind or deposit transaction.",
+        summary="Record a stop, pause, resume, record, withdraw, unwind, deposit or void "
+        "transaction.",
         auth="owner",
         route=("POST", "/wallet/mandates/{public_id}/vault-tx"),
         request_model=VaultTx,
