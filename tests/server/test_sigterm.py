@@ -44,13 +44,15 @@ def key(n: int) -> dict[str, str]:
 
 
 def fill(uow: UnitOfWork) -> None:
-    uow.identities.person("0x" + "22" * 20, new_id="u_owner", now=NOW)
+    """Each agent has an owner of its own: one owner has a quarter of a process's sessions at the most."""
     for n in range(AGENTS):
-        uow.identities.add_agent(Agent(f"u_a{n}", "u_owner", f"Agent {n}", None, NOW))
+        owner, address = f"u_o{n}", f"0x{n + 1:040x}"
+        uow.identities.person(address, new_id=owner, now=NOW)
+        uow.identities.add_agent(Agent(f"u_a{n}", owner, f"Agent {n}", None, NOW))
         uow.identities.add_key(f"k_{n}", f"u_a{n}", hashed(key(n)["X-Service-User-Key"]), NOW)
         uow.mandates.add(
             Mandate(
-                public_id=f"m_aaaaaaaaa{'abcdefgh'[n]}", owner_id="u_owner", owner_address="0x" + "22" * 20, budget_usdc=Usdc.parse("500"),
+                public_id=f"m_aaaaaaaaa{'abcdefgh'[n]}", owner_id=owner, owner_address=address, budget_usdc=Usdc.parse("500"),
                 horizon_days=30, stop_floor_bps=2000, created_at=NOW, agent_id=f"u_a{n}", status=Status.WORKING, accepted_at=NOW,
             )
         )  # fmt: skip
