@@ -39,8 +39,9 @@ class Readiness:
             return answer
         if self._probe is None or self._probe.done():
             self._probe = loop.create_task(self._write())
-        done, _ = await asyncio.wait({self._probe}, timeout=ANSWERS_WITHIN_S)
-        answer = bool(done) and self._probe.result()
+        probe = self._probe  # which whoever asks next may replace, before this one goes on
+        done, _ = await asyncio.wait({probe}, timeout=ANSWERS_WITHIN_S)
+        answer = bool(done) and probe.result()
         self._kept = (answer, loop.time())
         return answer
 
