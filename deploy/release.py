@@ -2,7 +2,8 @@
 
 Two builds of one commit are equal byte for byte. Beside the sdist and the wheel stand:
 `requirements.txt`, the wheel and everything that it needs, each with its hashes, for pip;
-`constraints.txt`, the same versions without hashes, for tools that take no hashes (pipx, uv tool);
+`requirements-otel.txt`, what traces need beyond that, with hashes too;
+`constraints.txt`, all these versions without hashes, for tools that take no hashes (pipx, uv tool);
 `SHA256SUMS`.
 """
 
@@ -58,8 +59,10 @@ def release(folder: Path) -> None:
     lock = (ROOT / "locks" / "run.txt").read_text()
     ours = f"./{wheel.name} \\\n    --hash=sha256:{digest(wheel)}\n"
     (folder / "requirements.txt").write_text(ours + lock)
-    pins = re.findall(r"(?m)^[\w.-]+==[^\\\n]+", lock)
-    (folder / "constraints.txt").write_text("".join(f"{pin.strip()}\n" for pin in pins))
+    traces = (ROOT / "locks" / "otel.txt").read_text()
+    (folder / "requirements-otel.txt").write_text(traces)
+    pins = dict.fromkeys(p.strip() for p in re.findall(r"(?m)^[\w.-]+==[^\\\n]+", lock + traces))
+    (folder / "constraints.txt").write_text("".join(f"{pin}\n" for pin in pins))
     sums = [f"{digest(path)}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / "SHA256SUMS").write_text("".join(sums))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic
+from urllib.parse import urlsplit
 
 import orjson
 import stamina
@@ -22,6 +23,7 @@ from aiohttp import (
 from pydantic import ValidationError
 
 from domain.refusals import Refused, refusal
+from domain.spans import part
 from domain.trading.venue_values import ActionAck, Priority
 from venue.addresses import plain_http_is_local
 from venue.budget import Budget
@@ -34,6 +36,7 @@ MAX_BODY: Final = 2 * 2**20
 MAX_INLINE: Final = 64 * 2**10  # longer answers are read in a thread, so that the loop stays free
 ATTEMPTS: Final = 3
 EXCHANGE: Final = "exchange"
+_JSON: Final = {"Content-Type": "application/json"}
 CONNECTIONS: Final = 32
 SILENCE: Final = timedelta(seconds=2)
 _ONE_TRY_WHILE_AWAY: Final[frozenset[Priority]] = frozenset({"house", "page", "relay"})
@@ -69,6 +72,7 @@ class Client:
         if not plain_http_is_local(url):
             raise ValueError("the venue is asked over https, over plain http only on this machine")
         self.url, self._budget, self._timeout_s = url.rstrip("/"), budget, timeout_s
+        self._host = urlsplit(url).hostname or ""
         self._session: ClientSession | None = None
         self._silent_until: dict[Priority, datetime] = {}
         self._failing_priorities: set[Priority] = set()
@@ -132,10 +136,7 @@ class Client:
     ) -> VenueAnswer[T]:
         hold = await self._budget.take(priority, read.max_cost, account)
         try:
-            async with self._http().post(
-                f"{self.url}/info", json=body, allow_redirects=False
-            ) as response:
-                raw = await self._body(response)
+            status, raw = await self._posted("info", orjson.dumps(body), read.kind)
         except ClientConnectorError as error:
             await self._budget.settle(hold, 0)  # nothing was sent
             raise _TransientError(f"no connection ({type(error).__name__})") from None
@@ -144,10 +145,10 @@ class Client:
         except _UnusableAnswer:
             self.unknown_counts.refuse(read.kind)
             raise
-        if response.status != 200:
+        if status != 200:
             await self._budget.settle(hold, read.weight)
-            fault = _TransientError if response.status in _TRANSIENT else _UnusableAnswer
-            raise fault(f"HTTP {response.status}")
+            fault = _TransientError if status in _TRANSIENT else _UnusableAnswer
+            raise fault(f"HTTP {status}")
         if len(raw) > MAX_INLINE:
             answer, tally, cost = await asyncio.to_thread(_read, read, raw)
         else:
@@ -167,6 +168,24 @@ class Client:
         """Build the refusal for an unusable answer, and count it."""
         self.unknown_counts.refuse(kind)
         return unavailable(f"its answer to {kind} {reason}")
+
+    async def _posted(self, route: str, body: bytes, kind: str = "") -> tuple[int, bytes]:
+        """Post to a route: status and body of the answer. Its span, where the call is traced, tells
+        the host and the kind of a read, and nothing that is asked or sent.
+        """
+        about: dict[str, str | int] = {
+            "http.request.method": "POST",
+            "server.address": self._host,
+            "url.template": f"/{route}",
+        }
+        with part(f"{route} {kind}".rstrip(), "client", about) as span:
+            async with self._http().post(
+                f"{self.url}/{route}", data=body, headers=_JSON, allow_redirects=False
+            ) as response:
+                raw = await self._body(response)
+            if span is not None:
+                span.add({"http.response.status_code": response.status})
+        return response.status, raw
 
     @staticmethod
     async def _body(response: ClientResponse) -> bytes:
@@ -212,23 +231,15 @@ class Client:
         # The key order of the action is that of its hash; orjson keeps it.
         body = orjson.dumps(envelope)
         try:
-            async with (
-                asyncio.timeout(self._timeout_s),
-                self._http().post(
-                    f"{self.url}/exchange",
-                    data=body,
-                    headers={"Content-Type": "application/json"},
-                    allow_redirects=False,
-                ) as response,
-            ):
-                raw = await self._body(response)
+            async with asyncio.timeout(self._timeout_s):
+                status, raw = await self._posted("exchange", body)
         except ClientConnectorError as error:
             await self._budget.settle(hold, 0)
             raise unavailable(f"no connection ({type(error).__name__})") from None
         except (ClientError, OSError, TimeoutError, _UnusableAnswer):
             return None
         # No source says that a 429 is refused before it is processed, so it is unknown like a 500.
-        return raw if response.status == 200 else None
+        return raw if status == 200 else None
 
 
 def unavailable(reason: str, retry_after_s: int = 2) -> Refused:

@@ -30,6 +30,7 @@ SHIPPED = (
     ".dockerignore",
     "compose.yaml",
     "locks/run.txt",
+    "locks/otel.txt",
     "locks/build.txt",
 )
 
@@ -84,10 +85,16 @@ def test_the_sdist_holds_what_the_wheel_is_made_of_and_no_tests(dist: Path) -> N
 
 
 def test_what_is_installed_with_it_is_the_lock(dist: Path) -> None:
-    lock = (ROOT / "locks" / "run.txt").read_text()
+    lock, traces = ((ROOT / "locks" / name).read_text() for name in ("run.txt", "otel.txt"))
     assert (dist / "requirements.txt").read_text().endswith("\n" + lock)
+    assert (dist / "requirements-otel.txt").read_text() == traces
     pinned = re.findall(r"(?m)^[\w.-]+==[^ \n]+", (dist / "constraints.txt").read_text())
-    assert pinned == re.findall(r"(?m)^[\w.-]+==[^ \n]+", lock)
+    assert pinned == list(dict.fromkeys(re.findall(r"(?m)^[\w.-]+==[^ \n]+", lock + traces)))
+    # One version of each, and all that the extra names.
+    names = [pin.partition("==")[0] for pin in pinned]
+    assert len(names) == len(set(names))
+    extra = PROJECT["project"]["optional-dependencies"]["otel"]
+    assert {re.split("[<>=]", n)[0] for n in extra} <= set(re.findall(r"(?m)^([\w.-]+)==", traces))
     assert not [p for p in pinned if p.startswith(EXTRA_ONLY)]
     sums = dict(reversed(line.split("  ")) for line in (dist / "SHA256SUMS").read_text().splitlines())  # fmt: skip
     assert sums == {
@@ -106,7 +113,7 @@ def elsewhere(home: Path) -> dict[str, str]:
 
 
 BY = {
-    "pip": "python3 -m venv {home}/v && {home}/v/bin/pip install -q -r requirements.txt && ln -s {home}/v/bin {home}/bin",
+    "pip": "python3 -m venv {home}/v && {home}/v/bin/pip install -q --require-hashes -r requirements.txt -r requirements-otel.txt && ln -s {home}/v/bin {home}/bin",
     "uv": "UV_TOOL_DIR={home}/tools UV_TOOL_BIN_DIR={home}/bin {here}/uv tool install -q --constraints constraints.txt ./*.whl",
     "pipx": "PIPX_HOME={home}/tools PIPX_BIN_DIR={home}/bin {here}/uvx -q pipx==1.18.4 install --pip-args='-c {dist}/constraints.txt' ./*.whl",
 }
@@ -131,6 +138,11 @@ def test_it_serves_wherever_it_is_installed(way: str, dist: Path, tmp_path: Path
         assert ran(*arguments).returncode == 0, arguments
     assert PROJECT["project"]["version"] in ran("--version").stdout
     assert serves([wallet, "serve", "--port", "0"], work, bare) == {"ok": True}
+    bare["WALLET_TRACES"] = "on"
+    traced = ran("counts")
+    assert (traced.returncode == 0) == (way == "pip"), traced.stderr
+    assert ("pip install 'mandate-wallet[otel]'" in traced.stderr) == (way != "pip"), traced.stderr
+    del bare["WALLET_TRACES"]
     assert ran("demo").stderr.endswith("pip install 'mandate-wallet[demo]'\n")
 
     python = Path(wallet).resolve().parent / "python"

@@ -16,14 +16,21 @@ import anyio
 import pytest
 from aiohttp import ClientSession
 
+from devtools.devvenue import DevVenue, serve
+from domain.refusals import Refused
+from domain.spans import trace
+from domain.trading.venue_account import milliseconds
 from server.settings import Settings
+from server.tracing import OtelTracer
 from tests.collector import Collector, Seen, collecting
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.surfaces.small import modern
 from tests.waiting import PATIENTLY, STUCK_S, Heard, terminated
-from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, working
+from tests.world import CHAIN_ID, Clock, Evm, Mandated, World, a_world, working
 from tools.context.credentials import hashed
+from venue.budget import Budget, InMemory
+from venue.client import Client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -125,7 +132,7 @@ async def test_a_call_is_one_trace_from_the_request_to_statements_and_nodes(
         assert {s.kind for s in sql} == {"client"}
         assert [s for s in sql if s.parent == of.id and s.attributes["db.query.text"]]
     assert asked.attributes["wallet.request_id"] == request_id
-    assert asked.attributes["http.response.status_code"] == 200
+    assert asked.attributes["http.response.status_code"] == 422  # it is no order
     rpc = [s for s in _below(collector, asked) if "rpc.system.name" in s.attributes]
     assert {s.attributes["server.address"] for s in rpc} == {"127.0.0.1"}
     assert any("eth_call" in str(s.attributes["rpc.method"]) for s in rpc)
@@ -159,6 +166,43 @@ async def test_a_tool_is_below_the_request_that_called_it_on_mcp(
     (of,) = [s for s in _below(collector, root) if s.name == "mandate_get"]
     assert of.attributes["wallet.surface"] == "mcp"
     assert [s for s in collector.children(of) if "db.system.name" in s.attributes]
+
+
+async def test_what_the_venue_is_asked_is_below_the_call_and_what_it_is_told_is_a_span(
+    tmp_path: Path, collector: Collector
+) -> None:
+    now = datetime.now(UTC)
+    site, venue = await serve(DevVenue(lambda: milliseconds(now), mainnet=True))
+    named = {f"WALLET_VENUE_{n}_URL": venue for n in ("MAINNET", "TESTNET")}
+    async with _plain(tmp_path, collector, **named) as (base, _):
+        async with ClientSession() as http:
+            for _ in range(2):
+                async with http.get(base + "/wallet/info/meta") as r:
+                    assert r.status == 200, await r.text()
+        root = collector.until("GET /wallet/info/meta")
+    (asked,) = [s for s in _below(collector, root) if s.name == "info meta"]
+    assert (asked.kind, asked.failed) == ("client", False)
+    assert asked.attributes == {
+        "http.request.method": "POST", "server.address": "127.0.0.1", "url.template": "/info", "http.response.status_code": 200,
+    }  # fmt: skip
+
+    # What an action says is in no span; one that was not answered is told by its error.
+    tracer = OtelTracer(f"http://127.0.0.1:{collector.port}/v1/traces")
+    client = Client(venue, Budget(Clock(), InMemory(), "x"))
+    action = {"type": "order", "secret": "n0body reads this"}
+    with trace(tracer, "acts"):
+        await client.post(action, 1, {"r": "0x1", "s": "0x2", "v": 27}, priority="order")
+        await client.close()  # and with it the connection that was kept
+        await site.cleanup()
+        with pytest.raises(Refused):
+            await client.post(action, 2, {"r": "0x1", "s": "0x2", "v": 27}, priority="order")
+    await client.close()
+    await tracer.close()
+    acts = [s for s in _below(collector, collector.until("acts")) if s.name == "exchange"]
+    assert [s.failed for s in acts] == [False, True]
+    assert acts[0].attributes["http.response.status_code"] == 422  # it is no order
+    assert "error.type" in acts[1].attributes
+    assert b"n0body" not in b"".join(collector.raw)
 
 
 @pytest.mark.parametrize("trusted", ["", "127.0.0.1"])
