@@ -24,6 +24,11 @@ def is_private_key(text: str) -> bool:
     return _PRIVATE_KEY.fullmatch(digits) is not None and 0 < int(digits, 16) < _CURVE_ORDER
 
 
+def is_postgres(url: str) -> bool:
+    """Whether an address is that of a PostgreSQL database."""
+    return url.startswith(("postgresql://", "postgres://"))
+
+
 NO_OTLP: Final = "what sends them is missing: pip install 'mandate-wallet[otel]'"
 
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -35,6 +35,7 @@ from server.setting_forms import (
     SOCKET_PATH_BYTES,
     check_markets,
     has_otlp,
+    is_postgres,
     is_private_key,
 )
 from storage.errors import DatabaseTimeouts
@@ -380,6 +381,14 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment first, then wallet.toml, then the defaults."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @field_validator("database_read_url")
+    @classmethod
+    def _can_follow(cls, value: str | None, info: ValidationInfo) -> str | None:
+        own = info.data.get("database_url", "")
+        if value is not None and not all(map(is_postgres, (value, own))):
+            raise ValueError("a standby follows a PostgreSQL: both start with postgresql://")
+        return value
 
     @field_validator("base_url")
     @classmethod

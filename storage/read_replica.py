@@ -6,11 +6,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Final
 
-from storage.errors import Unavailable
+from storage.errors import DatabaseTimeouts, Unavailable
 from storage.sql import number
-from storage.store import Store, StoreWork, T
+from storage.store import Store, StoreWork, T, open_store
 from storage.unit_of_work import UnitOfWork
 
 log = logging.getLogger("wallet.storage")
@@ -26,6 +28,59 @@ _WRITTEN: Final = (
     "ELSE pg_current_wal_flush_lsn() END - '0/0'::pg_lsn)::bigint AS n"
 )
 _REPLAYED: Final = "SELECT (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::bigint AS n"
+# A standby is a copy: it has the cluster's identifier and the database's number from its primary.
+_IDENTITY: Final = (
+    "SELECT (SELECT system_identifier FROM pg_control_system()) AS cluster, "
+    "(SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS base, "
+    "pg_is_in_recovery()::int AS follows"
+)
+_ASKED_AGAIN_S: Final = 0.02
+ANOTHER: Final = "it is another database"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaState:
+    """What a replica is beside its primary: a copy of the same database; one that follows, and so
+    takes no writes; and milliseconds until it had what the primary had written, None where it did
+    not get there in the time that was given.
+    """
+
+    is_same: bool
+    follows: bool
+    behind_ms: int | None
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it can be read instead of the primary."""
+        return self.is_same and self.follows and self.behind_ms is not None
+
+
+async def replica_state(
+    primary_url: str, replica_url: str, patience: DatabaseTimeouts, most_ms: int
+) -> ReplicaState:
+    """Look what a replica is, and wait for it, `most_ms` milliseconds at the most. Errors:
+    `Unavailable` of either; ValueError for an address of neither database.
+    """
+    async with AsyncExitStack() as opened:
+        primary = await open_store(primary_url, patience)
+        opened.push_async_callback(primary.close)
+        replica = await open_store(replica_url, patience)
+        opened.push_async_callback(replica.close)
+        return await _compared(primary, replica, most_ms)
+
+
+async def _compared(primary: Store, replica: Store, most_ms: int) -> ReplicaState:
+    loop = asyncio.get_running_loop()
+    ours, theirs = await primary.read(_identity), await replica.read(_identity)
+    is_same, follows = ours[:2] == theirs[:2], bool(theirs[2])
+    if not (is_same and follows):
+        return ReplicaState(is_same, follows, None)
+    written, began = await primary.read(_written), loop.time()
+    while await replica.read(_replayed) < written:
+        if loop.time() >= began + most_ms / 1_000:
+            return ReplicaState(is_same, follows, None)
+        await asyncio.sleep(_ASKED_AGAIN_S)
+    return ReplicaState(is_same, follows, int((loop.time() - began) * 1_000))
 
 
 class ReadReplica:
@@ -45,6 +100,7 @@ class ReadReplica:
         self._looking = asyncio.Lock()
         self._looked_ms = self._away_until_ms = -(10**12)
         self._near_ms: int | None = None
+        self._is_known = False
         self._read = self._fell_back = 0
 
     async def read(self, work: StoreWork[T]) -> T:
@@ -91,6 +147,8 @@ class ReadReplica:
         """Note the primary's position, then see which note the replica has reached."""
         try:
             async with asyncio.timeout(ANSWER_MS / 1_000):
+                if not self._is_known and not await self._is_same():
+                    return self._leave(ANOTHER)
                 at = self._now_ms()
                 written = await self._primary.read(_written, single=True)
                 self._notes.append((at, written))
@@ -101,14 +159,28 @@ class ReadReplica:
         while self._notes and self._notes[0][1] <= replayed:
             self._near_ms = self._notes.popleft()[0]
 
+    async def _is_same(self) -> bool:
+        """Whether it is of the same database: a wrong address would answer, and of something else.
+        Looked at again after each fault, as another server may have come behind the address.
+        """
+        ours = await self._primary.read(_identity)
+        self._is_known = ours[:2] == (await self._replica.read(_identity))[:2]
+        return self._is_known
+
     def _leave(self, why: str) -> None:
         """Leave the replica alone for a while."""
+        self._is_known = False
         log.warning("the read replica: %s; its reads go to the primary meanwhile", why)
         self._near_ms, self._away_until_ms = None, self._now_ms() + AWAY_MS
         self._notes.clear()
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1_000)
+
+
+def _identity(uow: UnitOfWork) -> tuple[int, int, int]:
+    (row,) = uow.sql.rows(_IDENTITY)
+    return row["cluster"], row["base"], row["follows"]
 
 
 def _written(uow: UnitOfWork) -> int:

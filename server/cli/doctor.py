@@ -35,6 +35,8 @@ from server.settings import Settings
 from server.signer.client import SignerClient
 from server.system import SystemClock
 from server.wiring import mail_client, web_push
+from storage.errors import Unavailable
+from storage.read_replica import ANOTHER, replica_state
 from storage.schema.revision import (
     database_name,
     is_before_first,
@@ -59,7 +61,8 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
     facts = settings.chain_facts()
     looks = [*map(_chain_findings, facts), examine_venue(settings)]
     own = (
-        _database(settings), examine_address(settings), _mail(settings), _agents_keys(settings),
+        _database(settings), _replica(settings), examine_address(settings), _mail(settings),
+        _agents_keys(settings),
     )  # fmt: skip
     # Side by side, and each once: whoever asks waits for the slowest, not for their sum.
     with without_retries():
@@ -68,7 +71,7 @@ async def examine(settings: Settings) -> list[DoctorFinding]:
         examine_names, examine_files, _keeper, _state_keys, _webhooks, _push, _markets,
         _proxies,
     )  # fmt: skip
-    findings = [*host, *(part(settings) for part in parts)]
+    findings = [*filter(None, host), *(part(settings) for part in parts)]
     if not facts:
         effect = "no vault can be created or read: set WALLET_CHAINS__<id>__RPC_URL"
         findings.append(DoctorFinding("chains", True, "none is set", effect, warns=True))
@@ -102,6 +105,28 @@ async def _database(settings: Settings) -> DoctorFinding:
         return DoctorFinding("database", False, f"{shown}: {state}", advice)
     open_files = readable(database_files(settings.database_url))
     return DoctorFinding("database", True, f"{shown}: revision {at}", open_files, bool(open_files))
+
+
+async def _replica(settings: Settings) -> DoctorFinding | None:
+    """The standby beside its primary, where one is named."""
+    if settings.database_read_url is None:
+        return None
+    name, shown = "read replica", database_name(settings.database_read_url)
+    effect = "the primary reads everything"
+    most_ms = settings.database_read_lag_ms
+    urls = settings.database_url, settings.database_read_url
+    try:
+        state = await replica_state(*urls, settings.patience(), most_ms)
+    except Unavailable as error:
+        return DoctorFinding(name, False, f"{shown}: {error.why}", effect)
+    if not state.is_same:
+        return DoctorFinding(name, False, f"{shown}: {ANOTHER}", effect)
+    if not state.follows:
+        return DoctorFinding(name, False, f"{shown}: it takes writes, and follows nothing", effect)
+    if state.behind_ms is None:
+        behind = f"{shown}: more than {most_ms} ms behind"
+        return DoctorFinding(name, True, behind, f"{effect} meanwhile", warns=True)
+    return DoctorFinding(name, True, f"{shown}: read-only, {state.behind_ms} ms behind")
 
 
 def _keeper(settings: Settings) -> DoctorFinding:

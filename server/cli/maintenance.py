@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,9 +12,11 @@ from domain.trading.venue_values import Network
 from server.runtime.schema_upgrade import ensure_schema, upgrade_due, upgraded
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
+from storage.errors import Unavailable
 from storage.integrity.backup import NoBackup as NoBackup
 from storage.integrity.backup import backup, export, restored, write_heads
 from storage.integrity.ledger_check import anchors, verify
+from storage.read_replica import replica_state
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tools import operator
@@ -21,6 +24,7 @@ from tools.model.serialization import wire
 from tools.trading.account import allowlist as trade_allowlist
 
 T = TypeVar("T")
+log = logging.getLogger("wallet.storage")
 
 
 @asynccontextmanager
@@ -84,9 +88,26 @@ HELD_BACK: Final = {"live_terminal": "off", "live_door": "off", "stop_line_dry_r
 
 
 async def export_ledgers(settings: Settings, target: Path) -> dict[str, int]:
-    """Write the ledgers out with their hashes."""
+    """Write the ledgers out with their hashes; read by the standby where one is named and near."""
     await upgraded(settings)
-    return await export(settings.database_url, target)
+    return await export(await _read_from(settings), target)
+
+
+async def _read_from(settings: Settings) -> str:
+    """The database for a long read that may be a moment old."""
+    own, standby = settings.database_url, settings.database_read_url
+    if standby is None:
+        return own
+    try:
+        state = await replica_state(
+            own, standby, settings.patience(), settings.database_read_lag_ms
+        )
+    except Unavailable as error:
+        log.warning("the read replica: %s; the primary is read", error.why)
+        return own
+    if not state.is_near:
+        log.warning("the read replica is not near; the primary is read")
+    return standby if state.is_near else own
 
 
 async def create_house_key(settings: Settings, role: operator.Role) -> dict[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import asyncpg
@@ -14,6 +16,9 @@ import pytest
 from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config
+from server.cli.doctor import examine
+from server.cli.maintenance import export_ledgers
+from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage import read_replica
 from storage.read_replica import ReadReplica
@@ -22,6 +27,7 @@ from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
 from tests.campaign.cluster import Cluster, clusters, program
 from tests.databases import PATIENT, _run, _sql
+from tests.ports import free_port
 from tests.storage import material as m
 from tests.waiting import STUCK_S
 from tools.catalogue import OPERATIONS
@@ -140,6 +146,75 @@ async def test_the_hall_is_read_by_the_replica(
     reply = await run(hall, deps, ANONYMOUS, {})
     assert not reply.refused, reply.body
     assert sum(by(replica)) == sum(before) + 1
+
+
+async def _row(settings: Settings) -> tuple[str, str, str]:
+    """What `wallet doctor` says of the replica."""
+    (found,) = [f for f in await examine(settings) if f.what == "read replica"]
+    return found.status, found.state.partition(": ")[2], found.effect
+
+
+async def test_doctor_and_export_know_whether_it_can_be_read(
+    both: tuple[Store, ReadReplica, Cluster], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, _, standby = both
+    at, to_primary = standby.url + "/wallet", "the primary reads everything"
+
+    def named(read_url: str, most_ms: int = 600_000) -> Settings:
+        return Settings(
+            database_url=store.url, database_read_url=read_url, database_read_lag_ms=most_ms, database_wait_ms=60_000,
+        )  # fmt: skip
+
+    async def rows(settings: Settings, name: str) -> int:
+        return (await export_ledgers(settings, tmp_path / name))["rows"]
+
+    await m.append(store, m.buy())
+    status, state, effect = await _row(named(at))
+    assert (status, effect) == ("ok", "")
+    assert re.fullmatch(r"read-only, \d+ ms behind", state)
+    assert await rows(named(at), "near") == 1
+    assert caplog.messages == []
+
+    # The primary itself, another database of the same servers, and nobody.
+    assert await _row(named(store.url)) == ("fault", "it takes writes, and follows nothing", to_primary)  # fmt: skip
+    other = store.url.replace("/wallet", "/template1")
+    assert await _row(named(other)) == ("fault", "it is another database", to_primary)
+    gone = f"postgresql://postgres@127.0.0.1:{free_port()}/wallet"
+    assert await _row(named(gone)) == ("fault", "it cannot be reached", to_primary)
+
+    # Far behind: the export is the primary's, whole, and says so.
+    beside = await asyncpg.connect(at)
+    await beside.execute("SELECT pg_wal_replay_pause()")
+    await m.append(store, m.buy())
+    far = named(at, 100)
+    assert await _row(far) == ("warning", "more than 100 ms behind", f"{to_primary} meanwhile")
+    assert await rows(far, "far") == 2
+    assert await rows(named(gone), "gone") == 2
+    assert [line.rpartition("; ")[2] for line in caplog.messages] == ["the primary is read"] * 2
+    assert await beside.fetchval("SELECT count(*) FROM ledger_events") == 1
+    await beside.execute("SELECT pg_wal_replay_resume()")
+    await beside.close()
+
+
+async def test_an_address_of_another_database_is_never_read(
+    both: tuple[Store, ReadReplica, Cluster], caplog: pytest.LogCaptureFixture
+) -> None:
+    store, _, standby = both
+    wrong = ReadReplica(store, await open_store(standby.url + "/template1", PATIENT), MOST_MS)
+    for _ in range(3):
+        await wrong.read(agents)
+    assert by(wrong) == (0, 3)
+    assert "it is another database" in caplog.text
+    await wrong.close()
+
+
+@pytest.mark.parametrize(
+    ("own", "read"),
+    [("sqlite:///w.sqlite", "postgresql://h/w"), ("postgresql://h/w", "sqlite:///w.sqlite")],
+)
+def test_a_standby_follows_a_postgresql(own: str, read: str) -> None:
+    with pytest.raises(ValueError, match="both start with postgresql://"):
+        Settings(database_url=own, database_read_url=read)
 
 
 def test_what_may_be_a_moment_old_is_the_hall_and_statements() -> None:
