@@ -7,6 +7,8 @@ import tomllib
 from importlib.util import find_spec
 from typing import Final
 
+from pydantic import AfterValidator, ValidationInfo
+
 from domain.mandates.markets import from_config
 
 # Scheme, host, port and path of RFC 3986, with no user, query or fragment.
@@ -24,10 +26,14 @@ def is_private_key(text: str) -> bool:
     return _PRIVATE_KEY.fullmatch(digits) is not None and 0 < int(digits, 16) < _CURVE_ORDER
 
 
-def is_postgres(url: str) -> bool:
-    """Whether an address is that of a PostgreSQL database."""
-    return url.startswith(("postgresql://", "postgres://"))
+def _can_follow(value: str, info: ValidationInfo) -> str:
+    postgres = ("postgresql://", "postgres://")
+    if not (value.startswith(postgres) and info.data.get("database_url", "").startswith(postgres)):
+        raise ValueError("a standby follows a PostgreSQL: both start with postgresql://")
+    return value
 
+
+FOLLOWS: Final = AfterValidator(_can_follow)
 
 NO_OTLP: Final = "what sends them is missing: pip install 'mandate-wallet[otel]'"
 

@@ -10,9 +10,9 @@ from dataclasses import fields, replace
 from decimal import Decimal
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -31,11 +31,11 @@ from server.chain_settings import UrlWithSecret
 from server.mail_server import mail_server
 from server.setting_forms import (
     BASE_URL,
+    FOLLOWS,
     NO_OTLP,
     SOCKET_PATH_BYTES,
     check_markets,
     has_otlp,
-    is_postgres,
     is_private_key,
 )
 from storage.errors import DatabaseTimeouts
@@ -71,15 +71,13 @@ class Settings(BaseSettings):
     database_url: UrlWithSecret = "sqlite:///wallet.sqlite"
     """`sqlite:///path` or `postgresql://user@host/db`."""
     database_wait_ms: int = Field(default=5_000, ge=10, le=60_000)
-    """How long a call waits for a lock, a connection or a place in the pool; then
-    `storage_unavailable`, 503.
-    """
+    """How long a call waits for a lock or a connection; then `storage_unavailable`, 503."""
     database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
     """How long PostgreSQL works on a statement; behind pgbouncer put `statement_timeout`,
     `lock_timeout`, `idle_in_transaction_session_timeout`, `plan_cache_mode` and `jit` into its
     `ignore_startup_parameters`, and `ALTER ROLE … SET plan_cache_mode = force_generic_plan`.
     """
-    database_read_url: UrlWithSecret | None = None
+    database_read_url: Annotated[UrlWithSecret, FOLLOWS] | None = None
     """A standby of the same PostgreSQL, for the Hall and statements ([scaling](scaling.md))."""
     database_read_lag_ms: int = Field(default=5_000, ge=100, le=600_000)
     """How old a read by it may be; while it is further behind, or away, the primary is read."""
@@ -381,14 +379,6 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Environment first, then wallet.toml, then the defaults."""
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
-
-    @field_validator("database_read_url")
-    @classmethod
-    def _can_follow(cls, value: str | None, info: ValidationInfo) -> str | None:
-        own = info.data.get("database_url", "")
-        if value is not None and not all(map(is_postgres, (value, own))):
-            raise ValueError("a standby follows a PostgreSQL: both start with postgresql://")
-        return value
 
     @field_validator("base_url")
     @classmethod

@@ -34,15 +34,15 @@ _IDENTITY: Final = (
     "(SELECT oid::bigint FROM pg_database WHERE datname = current_database()) AS base, "
     "pg_is_in_recovery()::int AS follows"
 )
-_ASKED_AGAIN_S: Final = 0.02
+_AGAIN_MS: Final = 20
 ANOTHER: Final = "it is another database"
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
-    """What a replica is beside its primary: a copy of the same database; one that follows, and so
-    takes no writes; and milliseconds until it had what the primary had written, None where it did
-    not get there in the time that was given.
+    """A replica beside its primary: whether it is a copy of the same database; whether it follows,
+    and so takes no writes; and milliseconds until it had what the primary had written, None where
+    it did not get there in the time that was given.
     """
 
     is_same: bool
@@ -79,7 +79,7 @@ async def _compared(primary: Store, replica: Store, most_ms: int) -> ReplicaStat
     while await replica.read(_replayed) < written:
         if loop.time() >= began + most_ms / 1_000:
             return ReplicaState(is_same, follows, None)
-        await asyncio.sleep(_ASKED_AGAIN_S)
+        await asyncio.sleep(_AGAIN_MS / 1_000)
     return ReplicaState(is_same, follows, int((loop.time() - began) * 1_000))
 
 
