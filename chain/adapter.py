@@ -129,19 +129,24 @@ class EvmChain(BlockReader):
         return states
 
     async def purse_states(
-        self, purses: Sequence[str], *, block: BlockStamp | None = None
+        self,
+        purses: Sequence[str],
+        *,
+        block: BlockStamp | None = None,
+        nonces: Sequence[str] = (),
     ) -> Mapping[str, PurseState]:
-        """Read many purses at one block, the newest unless one is given, by address in lower case;
-        one on which more than half of the nodes do not agree is left out.
+        """Read many purses at one block, the newest unless one is given, by address in lower case,
+        and which of some nonces are used; one on which more than half of the nodes do not agree is
+        left out.
 
         Errors: `chain_unavailable` where there is none on which they agree.
         """
         if not purses:
             return {}
         if self.asks_several:
-            return await purse_states.agreed_states(self, purses, block)
+            return await purse_states.agreed_states(self, purses, block, nonces)
         at = block if block is not None else await self.latest()
-        return await purse_states.purse_states(self, purses, at)
+        return await purse_states.purse_states(self, purses, at, nonces)
 
     def short_deadline(self) -> AbstractContextManager[None]:
         """Context in which all reads of the chain together wait no longer than `read_ms`."""

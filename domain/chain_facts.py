@@ -79,7 +79,8 @@ PURSE_DUST: Final = Usdc(10_000)
 class PurseState:
     """A purse at one block; `exists` is false before it was opened. Units: USDC.
 
-    Shapes: bills whose nonce begins with another `epoch` are void.
+    Shapes: bills whose nonce begins with another `epoch` are void; `used` are those of the nonces
+    that were asked for under which USDC has taken a payment.
     """
 
     address: str
@@ -87,6 +88,7 @@ class PurseState:
     exists: bool
     balance: Usdc = ZERO
     epoch: int = 0
+    used: frozenset[str] = frozenset()
 
     @property
     def is_filled(self) -> bool:

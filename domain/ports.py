@@ -182,10 +182,14 @@ class Chain(Actions, ApprovalChain, PurseChain, Protocol):
         """Read many vaults at one block; `agreed`: only states on which most nodes agree."""
 
     async def purse_states(
-        self, purses: Sequence[str], *, block: BlockStamp | None = None
+        self,
+        purses: Sequence[str],
+        *,
+        block: BlockStamp | None = None,
+        nonces: Sequence[str] = (),
     ) -> Mapping[str, PurseState]:
-        """Read many purses at one block, the newest by default, by address in lower case; only
-        states on which most nodes agree.
+        """Read many purses at one block, the newest by default, by address in lower case, and which
+        of some nonces are used; only states on which most nodes agree.
         """
 
     async def block(self, number: int) -> BlockStamp | None:

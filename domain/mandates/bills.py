@@ -20,7 +20,8 @@ class Bill:
     Shapes: addresses EIP-55; `nonce` and `salt` 0x and 64 digits; `resource` is the url that is
     paid for and `host` its host; `accepted` the seller's requirement and `echoed` what else of the
     seller's 402 the payment repeats; `signature` the bytes that the purse takes, None before the
-    agent has signed. `key` names the request of the agent.
+    agent has signed. `key` names the request of the agent. `event_id` and `tx_hash` are of the
+    payment under its nonce; without `paid_at` it is one to another payee or of another amount.
     Units: `valid_after` and `valid_before` unix seconds, both exclusive.
     """
 
@@ -68,10 +69,10 @@ class Bill:
 
     def state_at(self, now: datetime) -> BillState:
         """`paid` by the chain's own row alone; one that is neither paid nor void may be paid until
-        its time is over.
+        its time is over. USDC takes a nonce once: one under which something else was paid is void.
         """
         if self.paid_at is not None:
             return "paid"
-        if self.voided_at is not None:
+        if self.voided_at is not None or self.event_id is not None:
             return "void"
         return "open" if now.timestamp() < self.valid_before else "expired"

@@ -11,8 +11,9 @@ from domain.reads.event_rows import breach_detail
 from domain.reads.row_models import BreachDetail
 from domain.rules.action_checks import RemainingNow, remaining
 from domain.rules.caps import SetBy, budget, daily_cap, per_tx_cap, reserved, spent_today
+from domain.rules.paid_read_credits import used as credits_today
 from domain.rules.rule_table import clause_of
-from domain.rules.snapshot import MandateSnapshot, moment, today
+from domain.rules.snapshot import MandateSnapshot, moment
 from domain.rules.valuation import Source, committed, floor_now, usdc, valuation
 from domain.rules.venue_exposure import at_venue
 from domain.times import Timestamp, moment_of
@@ -243,7 +244,7 @@ def used(snapshot: MandateSnapshot) -> Used:
     (largest, largest_day), source = snapshot.measured.largest, source_of(snapshot)
     at, orders, waits = valuation(snapshot), snapshot.orders, snapshot.mandate.signed_at is None
     pending = sum(a.status_at(snapshot.now) == "pending" for a in snapshot.approvals)
-    credits_used = snapshot.state.claimed.credits.get(today(snapshot), 0)
+    credits_used = credits_today([snapshot.state], moment(snapshot))
     in_and_out = "deposits - withdrawals"
     day_basis = "gross spend of the UTC day; what comes back gives nothing back"
     credit_basis = "1 credit = 0.01 USDC, rounded up a read; UTC day"

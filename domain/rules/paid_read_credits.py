@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
 
 from domain.ledger.state.ledger_state import LedgerState
+from domain.ledger.state.purse_book import credits_of
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
 from domain.times import day_of, midnight
 
-CREDIT: Final = Usdc(10_000)
-
 
 def cost(amount: Usdc) -> int:
     """Credits of one read: 0.01 USDC each, rounded up (contract 7)."""
-    return -(-amount.micros // CREDIT.micros)
+    return credits_of(amount.micros)
 
 
 def used(states: Iterable[LedgerState], now: datetime) -> int:
     """Credits that an agent used on this UTC day, over all of its mandates: for what it told of,
-    and for what its purses paid.
+    and for each payment of its purses, whoever made the bill.
     """
     today = day_of(now)
     return sum(
-        s.claimed.credits.get(today, 0) + cost(Usdc(s.measured.purse.day(today).paid))
-        for s in states
+        s.claimed.credits.get(today, 0) + s.measured.purse.day(today).credits for s in states
     )
 
 

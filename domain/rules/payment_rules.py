@@ -26,13 +26,17 @@ OWN_SIDE: Final = "is of the mandate itself: a payment to it would be in no book
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurseView:
-    """A purse with its terms, and what is promised and paid out of it. `open_bills` may still be
-    paid; `paid_today` was paid on this UTC day.
+    """A purse with its terms, and what is promised and paid out of it.
+
+    Shapes: `open_bills` may still be paid out of the balance of `state`; `paid_today` was paid on
+    this UTC day by the rows, and `unrecorded` bills count for it beside them: they may be paid, or
+    are paid and in no row yet.
     """
 
     terms: PurseTerms
     state: PurseState
     open_bills: Sequence[Bill]
+    unrecorded: Sequence[Bill]
     paid_today: Usdc
 
     @property
@@ -96,9 +100,11 @@ def _check_amount(
 
 
 def _check_day(snapshot: MandateSnapshot, amount: Usdc, purse: PurseView) -> None:
-    """Hold what was paid today, and what open bills may still take, to the purse's day."""
+    """Hold what was paid today, and what open bills may still take, to the purse's day; each bill
+    counts once, by its row or by itself.
+    """
     allowed = purse.terms.per_day(snapshot.mandate.daily_cap)
-    used = purse.paid_today + purse.reserved
+    used = purse.paid_today + total(bill.amount for bill in purse.unrecorded)
     if used + amount <= allowed:
         return
     words = {

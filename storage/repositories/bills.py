@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from domain.mandates.bills import Bill
-from domain.money import Usdc
 from storage.codec import Table
 from storage.sql import Repository, exists, micros
 
@@ -19,7 +17,8 @@ BILLS: Final = Table(
     names={"amount": "amount_micros"},
     body={n: n for n in ("token", "accepted", "echoed", "why", "payment_identifier", "signature")},
 )
-_OPEN: Final = "paid_at IS NULL AND voided_at IS NULL AND valid_before > :now"
+_UNSETTLED: Final = "event_id IS NULL AND voided_at IS NULL"
+_OPEN: Final = f"{_UNSETTLED} AND valid_before > :now"
 _KEY: Final = "agent_id = :agent AND public_id = :mandate"
 _EXPIRE: Final = (
     "UPDATE approvals SET status = 'expired' WHERE status IN ('pending', 'approved') "
@@ -68,27 +67,26 @@ class BillRepository(Repository):
         named = {"mandate": public_id, "now": int(now.timestamp()), "most": OPEN_MOST}
         return BILLS.all(self._sql, where, **named)
 
-    def amounts_since(self, agent_id: str, since: datetime, now: datetime) -> list[Usdc]:
-        """Amounts that an agent has paid since a time, over all its mandates, or may still pay."""
-        text = (
-            "SELECT amount_micros AS n FROM bills WHERE agent_id = :agent AND made_at >= :since "
-            f"AND (paid_at IS NOT NULL OR ({_OPEN}))"
+    def open_of_agent(self, agent_id: str, now: datetime) -> list[Bill]:
+        """An agent's bills that may still be paid, of all its mandates."""
+        where = f"agent_id = :agent AND {_OPEN} ORDER BY made_at, bill_id"
+        return BILLS.all(self._sql, where, agent=agent_id, now=int(now.timestamp()))
+
+    def unsettled(self, public_id: str, since: datetime, after: datetime) -> list[Bill]:
+        """A mandate's bills whose time was not over at `since`, and that no payment settles by the
+        rows of blocks up to the time of `after`; those whose time ends last come first.
+        """
+        where = (
+            f"public_id = :mandate AND valid_before > :since AND ({_UNSETTLED} "
+            "OR paid_at > :after) ORDER BY valid_before DESC, bill_id LIMIT :most"
         )
-        times = {"since": micros(since), "now": int(now.timestamp())}
-        return [Usdc(row["n"]) for row in self._sql.rows(text, agent=agent_id, **times)]
+        times = {"since": int(since.timestamp()), "after": micros(after)}
+        return BILLS.all(self._sql, where, mandate=public_id, most=2 * OPEN_MOST, **times)
 
     def page(self, public_id: str, *, after: str | None, limit: int) -> Sequence[Bill]:
         """A mandate's bills, newest first."""
         by = "made_at, bill_id"
         return BILLS.page(self._sql, "public_id = :mandate", by, after, limit, mandate=public_id)
-
-    def mark_paid(self, bill: Bill, *, tx_hash: str, event_id: str, at: datetime) -> None:
-        """Note the chain's row of the payment."""
-        self.save(replace(bill, tx_hash=tx_hash, event_id=event_id, paid_at=at))
-
-    def mark_unpaid(self, bill: Bill) -> None:
-        """Take the payment back: its block is no longer of the chain."""
-        self.save(replace(bill, tx_hash=None, event_id=None, paid_at=None))
 
     def void(self, purse: str, epoch: int, at: datetime) -> None:
         """No unpaid bill of an epoch before this one can be paid any more, and none of them waits
@@ -99,10 +97,10 @@ class BillRepository(Repository):
         text = f"UPDATE bills SET voided_at = :at WHERE {bills}"
         self._sql.run(text, at=micros(at), purse=purse, epoch=epoch)
 
-    def unvoid(self, purse: str, at: datetime) -> None:
-        """Take back what was made void at a time: its block is no longer of the chain."""
-        text = "UPDATE bills SET voided_at = NULL WHERE purse = :purse AND voided_at = :at"
-        self._sql.run(text, at=micros(at), purse=purse)
+    def revive(self, purse: str, epoch: int) -> None:
+        """Bills of this epoch and of later ones are not void: what ended it is gone."""
+        text = "UPDATE bills SET voided_at = NULL WHERE purse = :purse AND epoch >= :epoch"
+        self._sql.run(text, purse=purse, epoch=epoch)
 
     def names(self, address: str) -> bool:
         """True for the address of a purse or a hub that bills are of."""

@@ -123,7 +123,7 @@ class Checkpoints(Generic[T]):
         return hashlib.sha256(f"{self.fold}:{row_hash}:{body}".encode()).hexdigest()
 
 
-LEDGER: Final[Checkpoints[LedgerState]] = Checkpoints(4, Codec(_state, _STATE.back))
+LEDGER: Final[Checkpoints[LedgerState]] = Checkpoints(5, Codec(_state, _STATE.back))
 _ACCOUNT: Final = (
     "start", "realized", "fees", "builder_fees", "funding", "trades", "peak", "drawdown_bps",
     "gap_count", "seen", "first_fill_at", "liquidated_at", "seen_at", "gaps", "holdings",

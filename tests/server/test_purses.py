@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from chain.contracts import abi_codec
-from domain.chain_facts import Call
+from domain.chain_facts import Call, VaultLog
 from domain.mandates.bills import Bill
 from domain.money import Usdc
 from storage.integrity.ledger_check import verify
+from storage.unit_of_work import UnitOfWork
 from tests.chain.nodes import distorted
 from tests.purses import PAYEE, URL, Purse, at_once, opened
 from tests.server.test_sums import kept_by
@@ -22,6 +23,9 @@ from tests.tools.keeper.test_transfers_chain import ticks, token
 from tests.tools.paying import paid as signed_payment
 from tests.tools.paying import required, settled
 from tests.world import Evm, World, a_world
+from tools.keeper import ingest
+from tools.keeper.ingest import IngestContext, ingest_transaction
+from tools.model.switches import switches
 
 pytestmark = pytest.mark.anyio
 
@@ -228,6 +232,40 @@ async def test_a_payment_of_which_nobody_says_what_it_bought_is_flagged_after_an
     assert rules["payment_unreported"] is False
 
 
+async def test_a_flag_goes_with_its_payment_and_comes_back_with_it_after_its_hour(
+    world: World,
+) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    call = purse.settlement(purse.bill("0.25"))
+    tx = await purse.mined(purse.m.owner_wallet, call)
+    await keeper.round()
+    world.clock.forward(minutes=40)
+    await keeper.round()
+    world.clock.forward(minutes=21)
+    await keeper.round()
+    assert await broken(purse) == ["payment_unreported"]
+    lost(world, tx)
+    await keeper.round()
+    assert await broken(purse) == []
+    await purse.pay("0.25")
+    await keeper.round()
+    assert await broken(purse) == []
+    world.clock.forward(minutes=61)
+    await keeper.round()
+    assert await broken(purse) == ["payment_unreported"]
+    assert (await verify(world.store)).ok
+
+
+async def broken(purse: Purse) -> list[str]:
+    """The rules that are broken by what stands."""
+    read = await purse.m.read()
+    codes = sorted({b["code"] for b in read["limits"]["breaches"]})
+    assert codes == sorted(r["code"] for r in read["progress"]["rules"] if not r["ok"])
+    return codes
+
+
 @pytest.mark.parametrize("early", [False, True])
 async def test_a_report_that_the_nonce_commits_to_explains_its_payment(
     world: World, early: bool
@@ -310,6 +348,79 @@ async def test_a_payment_whose_bill_was_made_here_needs_no_report(world: World) 
     assert (await bills(purse))[0].paid_at is not None
     assert await flags(purse) == []
     await agrees(purse)
+
+
+@pytest.mark.parametrize("new_first", [False, True])
+async def test_a_bill_is_settled_by_the_transaction_that_stands_in_any_order_of_rows(
+    world: World, new_first: bool
+) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    payment = (await signed_payment(purse.m, "0.25"))["payment_payload"]
+    seen = await told_logs(world, lambda: settled(world, payment))
+    (first,) = [g for g in seen if g.name == "PursePaid"]
+    other = replace(first, tx_hash="0x" + "c4" * 32)
+
+    def moved(uow: UnitOfWork) -> None:
+        mandate = uow.mandates.get(purse.m.id, lock=True)
+        deps = world.deps
+        ctx = IngestContext(
+            uow, world.clock.now(), deps.ids, deps.config, switches(uow, deps.defaults)
+        )
+        steps = [(first.tx_hash, ()), (other.tx_hash, (other,))]
+        assert mandate is not None
+        for tx_hash, logs in reversed(steps) if new_first else steps:
+            ingest_transaction(ctx, mandate, tx_hash, logs, purse=purse.address.lower())
+
+    await world.store.write(moved)
+    (bill,) = await bills(purse)
+    assert (bill.tx_hash, bill.paid_at is not None) == (other.tx_hash, True)
+    assert (await purse.read())["open_bills"] == []
+
+
+async def told_logs(world: World, act: Callable[[], Awaitable[object]]) -> list[VaultLog]:
+    """The logs that the reader takes in of what is done now."""
+    seen: list[VaultLog] = []
+
+    def kept(*args: Any, **more: Any) -> int:
+        seen.extend(args[3])
+        return ingest_transaction(*args, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "ingest_transaction", kept)
+        await act()
+        await ticks(world).round()
+    return seen
+
+
+async def test_bills_live_again_when_what_made_them_void_is_gone(world: World) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    await signed_payment(purse.m, "0.25")
+    tx = await purse.void()
+    await keeper.round()
+    assert (await purse.read())["open_bills"] == []
+    lost(world, tx)
+    await keeper.round()
+    (bill,) = (await purse.read())["open_bills"]
+    assert bill["amount_usdc"] == "0.250000"
+
+
+async def test_a_bill_is_open_again_when_the_payment_under_its_nonce_is_gone(world: World) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    await signed_payment(purse.m, "0.25")
+    (bill,) = await bills(purse)
+    other = replace(bill.terms, amount=Usdc.parse("5"))
+    tx = await purse.mined(purse.m.owner_wallet, purse.settlement(other))
+    await keeper.round()
+    assert (await purse.read())["open_bills"] == []
+    lost(world, tx)
+    await keeper.round()
+    assert len((await purse.read())["open_bills"]) == 1
 
 
 @pytest.mark.parametrize("change", [{"pay_to": "0x" + "c4" * 20}, {"amount": Usdc.parse("5")}])

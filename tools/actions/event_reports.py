@@ -18,13 +18,14 @@ from domain.ledger.events.event import Event, LedgerKind, NewEvent, Reporter
 from domain.ledger.events.payload_codec import read, written
 from domain.ledger.events.payloads import EventPayload, Noted, PaidFee, Reported
 from domain.ledger.state.claimed import commitment, explanation, unproven
+from domain.mandates.bills import Bill
 from domain.mandates.mandate import Mandate
 from domain.money import NO_AMOUNT, ZERO, Usdc, is_number
 from domain.reads.event_rows import ledger_row
 from domain.reads.row_models import LedgerRow
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.action_checks import RemainingNow, remaining
-from domain.rules.paid_read_credits import afford, used
+from domain.rules.paid_read_credits import afford, cost, used
 from domain.rules.target_rules import notional, ordered
 from domain.rules.violations import violations, with_violation
 from domain.times import Timestamp, moment_of
@@ -296,9 +297,12 @@ def _confirmed(kind: LedgerKind, statement: AgentPayload, same: Sequence[Event])
     return any(row.reported_by is Reporter.CHAIN for row in same)
 
 
-def require_credits(uow: UnitOfWork, ctx: AnyContext, amount: Usdc, *, of_bills: int = 0) -> None:
+def require_credits(
+    uow: UnitOfWork, ctx: AnyContext, amount: Usdc, *, unrecorded: Sequence[Bill] = ()
+) -> None:
     """Hold a paid read against the agent's day, all of its mandates together (spec 4.5), where the
-    switch is on; `of_bills` are the credits of what it pays out of purses today, reported or not.
+    switch is on. What its purses paid counts whoever made the bill, what open bills may still take
+    as well, and with them `unrecorded` ones of which no row tells yet.
 
     Errors: `mandate_budget_exceeded`.
     """
@@ -309,7 +313,9 @@ def require_credits(uow: UnitOfWork, ctx: AnyContext, amount: Usdc, *, of_bills:
     if agent is None or policy is None or policy.credit_budget_daily is None:
         return
     states = [uow.ledger.state(of) for of in uow.mandates.ids_of_agent(agent.agent_id)]
-    spent = max(used(states, ctx.now), of_bills)
+    open_bills = uow.bills.open_of_agent(ctx.caller.user_id or "", ctx.now)
+    bills = {b.bill_id: b for b in (*open_bills, *unrecorded)}
+    spent = used(states, ctx.now) + sum(cost(bill.amount) for bill in bills.values())
     afford(amount, budget=policy.credit_budget_daily, spent=spent, now=ctx.now)
 
 

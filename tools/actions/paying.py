@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from domain.chain_facts import PurseState, VaultState
@@ -28,7 +28,6 @@ from domain.ports import Chain
 from domain.refusals import Refused, invalid, refusal
 from domain.rules.action_checks import refuse_barred, retry_after_decline
 from domain.rules.amount_rules import asks_owner
-from domain.rules.paid_read_credits import cost
 from domain.rules.payment_rules import PurseView, check_host, check_payment
 from domain.rules.snapshot import MandateSnapshot
 from domain.times import day_of
@@ -60,6 +59,8 @@ from tools.model.operation import AnyContext, Caller, Deps, HandlerResult
 from tools.model.serialization import wire
 
 LONGEST_REQUEST: Final = 16_384
+UNRECORDED: Final = timedelta(hours=1)
+"""How far the chain's rows may be behind for a bill that was paid to count still."""
 BEFORE_S: Final = 60
 """A bill is good from so long before it is made: blocks lag behind clocks."""
 
@@ -140,7 +141,7 @@ class Paying:
                 place = signed_purse(chain, replace(mandate, approvals_on_chain=keeps))
                 if place is None:
                     return _PaymentFacts(payment=payment)
-                state = (await chain.purse_states([place.address])).get(place.address)
+                state = await self._state(chain, place.address, states.get(vault))
         except Refused as refused:
             if refused.refusal.kind.status < 409:
                 raise
@@ -148,6 +149,19 @@ class Paying:
         return _PaymentFacts(
             vault=states.get(vault), keeps_approvals=keeps, state=state, payment=payment
         )
+
+    async def _state(self, chain: Chain, purse: str, vault: VaultState | None) -> PurseState | None:
+        """The purse at the block of its vault, with which bills are paid by then: no bill that is
+        made after this reading can be.
+        """
+        if vault is None:
+            return None
+        since, public_id = self.deps.clock.now() - UNRECORDED, self.request.public_id
+        known = await self.deps.store.read(
+            lambda uow: uow.bills.unsettled(public_id, since, vault.block.at)
+        )
+        nonces = [bill.nonce for bill in known]
+        return (await chain.purse_states([purse], block=vault.block, nonces=nonces)).get(purse)
 
     async def _payment(
         self, chain: Chain | None, mandate: Mandate, required: Mapping[str, object]
@@ -184,20 +198,17 @@ class Paying:
         if facts.state is None or facts.vault is None or not facts.vault.exists:
             raise wrong_status(mandate, "paying out of its purse")
         require_known_keeping(self._chain(mandate), mandate)
-        known = uow.bills.open(mandate.public_id, now)
-        purse = _view(uow, mandate, terms, facts.state, known, now)
+        purse = _view(uow, mandate, terms, facts.state, now)
         bill = self._existing_bill(uow, purse, now)
         if bill is None:
             if request.signature is not None:
                 why = "No open bill is of this request: ask for one without signature first."
                 raise Refused(refusal("conflict", why=why, retry_safe=True))
-            if len(known) >= OPEN_MOST:  # beyond it none would be counted
+            if len(purse.open_bills) >= OPEN_MOST:  # beyond it none would be counted
                 why = f"{OPEN_MOST} bills are open; wait until one is paid or its time is over."
                 raise Refused(refusal("conflict", why=why, retry_safe=True))
             check_payment(snapshot, facts.payment, purse, request.max_amount)
-            counted = uow.bills.amounts_since(caller.user_id or "", _midnight_before(now), now)
-            credits = sum(cost(amount) for amount in counted)
-            require_credits(uow, ctx, facts.payment.amount, of_bills=credits)
+            require_credits(uow, ctx, facts.payment.amount, unrecorded=purse.unrecorded)
             bill = self._new(uow, ctx, snapshot, facts.payment, purse)
             purse = replace(purse, open_bills=(*purse.open_bills, bill))
         item = self._item(uow, snapshot, bill)
@@ -219,7 +230,7 @@ class Paying:
         named = self.caller.user_id or "", request.public_id
         if request.idempotency_key is None:
             bill = uow.bills.open_of_request(*named, hashed, now)
-            return bill if bill is not None and bill in purse.open_bills else None
+            return bill if bill is not None and bill.epoch == purse.state.epoch else None
         bill = uow.bills.find(*named, request.idempotency_key)
         if bill is None:
             return None
@@ -389,18 +400,28 @@ def _view(
     mandate: Mandate,
     terms: PurseTerms,
     state: PurseState,
-    known: Sequence[Bill],
     now: datetime,
 ) -> PurseView:
-    """The purse with its open bills; those of an epoch before are void. What it paid is measured:
-    an agent can sign bills that were not made here.
+    """The purse with its open bills; those of an epoch before are void, and those whose nonces USDC
+    has used are in its balance. What it paid is measured: an agent can sign bills that were not
+    made here.
     """
     paid = uow.ledger.state(mandate.public_id).measured.purse.day(day_of(now)).paid
-    open_bills = (b for b in known if b.epoch == state.epoch)
+    known = uow.bills.unsettled(mandate.public_id, now - UNRECORDED, state.block.at)
+    open_bills = tuple(
+        bill
+        for bill in known
+        if bill.nonce not in state.used
+        and bill.epoch == state.epoch
+        and bill.valid_before > now.timestamp()
+    )
+    midnight = _midnight_before(now).timestamp()
+    used = (b for b in known if b.nonce in state.used and b.valid_before > midnight)
     return PurseView(
         terms=terms,
         state=state,
-        open_bills=tuple(open_bills),
+        open_bills=open_bills,
+        unrecorded=tuple(bill for bill in (*open_bills, *used) if bill.paid_at is None),
         paid_today=Usdc(paid),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from domain.ledger.events.event import Event
+from domain.ledger.events.pairing import LogHistory
 from domain.ledger.events.payloads import PaidFee, PurseMoved
 from domain.mandates.bills import Bill
 from domain.money import Usdc
@@ -23,32 +24,35 @@ def bill_of(uow: UnitOfWork, paid: PaidFee, amount: Usdc | None) -> Bill | None:
 
 def settle_bills(uow: UnitOfWork, event: Event) -> None:
     """Note the bill that a payment's row settles, or those that a purse made void; a payment is its
-    bill's whichever transaction brought it.
+    bill's whichever transaction brought it. One of another payee or amount leaves it void: USDC
+    takes a nonce once.
     """
-    body = event.content.body
+    body, restates = event.content.body, event.content.restates
     if isinstance(body, PurseMoved) and body.change == "voided":
         uow.bills.void(body.purse, body.epoch or 0, event.occurred_at)
     if not isinstance(body, PaidFee):
         return
-    bill = bill_of(uow, body, event.amount_usdc)
+    bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
     if bill is None:
         return
-    tx_hash = event.tx_hash or ""
-    uow.bills.mark_paid(bill, tx_hash=tx_hash, event_id=event.event_id, at=event.occurred_at)
+    log_id = event.event_id if restates is None else restates.event_id
+    is_own = bill_of(uow, body, event.amount_usdc) is not None
+    paid_at = event.occurred_at if is_own else None
+    uow.bills.save(replace(bill, tx_hash=event.tx_hash, event_id=log_id, paid_at=paid_at))
     item = uow.approvals.get(bill.public_id, bill.approval_id) if bill.approval_id else None
-    if item is not None and item.status == "approved":
-        uow.approvals.save(replace(item, status="used", used_by=tx_hash))
+    if is_own and item is not None and item.status == "approved":
+        uow.approvals.save(replace(item, status="used", used_by=event.tx_hash or ""))
 
 
-def reopen_bill(uow: UnitOfWork, event: Event) -> None:
-    """Take back that a bill was paid, or that bills were made void, with a row whose block is gone;
-    an answer of the owner that ended with them does not come back.
+def reopen_bill(uow: UnitOfWork, public_id: str, lost: LogHistory) -> None:
+    """Bring the bills to what stands without a log whose block is gone. What was settled by another
+    transaction meanwhile stays settled; an answer of the owner that ended does not come back.
     """
-    body = event.content.body
+    body, book = lost.now.content.body, uow.ledger.state(public_id).measured.purse
     if isinstance(body, PurseMoved) and body.change == "voided":
-        uow.bills.unvoid(body.purse, event.occurred_at)
+        uow.bills.revive(body.purse, book.epoch)
     if not isinstance(body, PaidFee):
         return
-    bill = bill_of(uow, body, event.amount_usdc)
-    if bill is not None:
-        uow.bills.mark_unpaid(bill)
+    bill = uow.bills.by_nonce(body.purse or "", body.nonce or "")
+    if bill is not None and bill.event_id == lost.first.event_id:
+        uow.bills.save(replace(bill, tx_hash=None, event_id=None, paid_at=None))

@@ -148,7 +148,7 @@ def ingest_transaction(
     rows: list[Event | None] = []
     for lost in gone:
         rows.append(ctx.append(mandate.public_id, reversal(lost, ctx.now, mandate.chain_id)))
-        reopen_bill(ctx.uow, lost.now)
+        reopen_bill(ctx.uow, mandate.public_id, lost)
         if isinstance(lost.now.content.body, Executed):
             restore(ctx.uow, mandate, lost.now.content.body, tx_hash.lower())
     dead = [t for t in histories if not t.is_standing] + gone
@@ -161,6 +161,8 @@ def ingest_transaction(
         elif gone or _moved(known.now, log):
             moved = _with_cash(ctx, mandate, _restated(new, known, log), log)
             rows.append(ctx.append(mandate.public_id, moved))
+            if rows[-1] is not None:
+                settle_bills(ctx.uow, rows[-1])
     added = sum(row is not None for row in rows)
     if added:
         update_status(ctx.uow, mandate)

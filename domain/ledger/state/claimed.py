@@ -25,6 +25,7 @@ from domain.ledger.events.payloads import (
     Unwound,
 )
 from domain.ledger.fast_copy import fast_replace
+from domain.ledger.state.purse_book import credits_of
 from domain.times import day_of
 
 PARTS_KEPT: Final = 256
@@ -35,7 +36,6 @@ KEY_CHARS: Final = 128
 EXPLAINED_KEPT: Final = 256
 RESOURCE_CHARS: Final = 512
 COMMITMENT_CHARS: Final = 2 * 28
-CREDIT_MICROS: Final = 10_000
 _FEES: Final[Mapping[str | None, str]] = {
     **dict.fromkeys(("x402", "tools", "paid_read"), "fee_tools"),
     **dict.fromkeys(("gas", "network"), "fee_network"),
@@ -151,7 +151,9 @@ def apply(book: ClaimedBook, event: Event, partner: Event | None = None) -> Clai
         return book
     if isinstance(body, (PaidFee, PurseMoved)):
         return book  # what a vault's transaction did is told by the vault's own logs
-    if isinstance(body, LogReversed) and isinstance(body.body, (PaidFee, PurseMoved)):
+    if isinstance(body, LogReversed) and isinstance(body.body, PaidFee):
+        return _without_flag(book, commitment(body.body.nonce or ""))
+    if isinstance(body, LogReversed) and isinstance(body.body, PurseMoved):
         return book
     if isinstance(body, LogReversed):
         pending, answered = _move_claims(book.answered, book.pending, event.tx_hash)
@@ -215,9 +217,7 @@ def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
     amount = max(0, event.amount_usdc.micros) if event.amount_usdc is not None else 0
     values: _Values = {}
     if body.paid_read:
-        values["credits"] = _add_on_day(
-            book.credits, event.occurred_at, -(-amount // CREDIT_MICROS)
-        )
+        values["credits"] = _add_on_day(book.credits, event.occurred_at, credits_of(amount))
     name = _FEES.get(body.fee_kind, "fee_unclassified")
     values[name] = getattr(book, name) + amount
     if body.fee_kind not in _FEES:
@@ -228,6 +228,16 @@ def _apply_fee(book: ClaimedBook, event: Event, body: PaidFee) -> _Values:
 def _explained(book: ClaimedBook, key: str, resource: str) -> Mapping[str, str]:
     bought = {**book.explained, key: resource[:RESOURCE_CHARS]}
     return _last(bought, EXPLAINED_KEPT)
+
+
+def _without_flag(book: ClaimedBook, key: str) -> ClaimedBook:
+    """The book in which a payment that is gone was never said to be unexplained: it may come back,
+    and has its hour then.
+    """
+    if book.explained.get(key) != "":
+        return book
+    kept = {k: resource for k, resource in book.explained.items() if k != key}
+    return fast_replace(book, explained=kept)
 
 
 def commitment(nonce: str) -> str:

@@ -9,7 +9,13 @@ from typing import Final
 
 from domain.ledger.events.event import Event
 from domain.ledger.events.event_kinds import LedgerKind, Reporter
-from domain.ledger.events.payloads import Executed, LogReversed, RefusedAttempt, Stopped
+from domain.ledger.events.payloads import (
+    Executed,
+    LogReversed,
+    PaymentUnexplained,
+    RefusedAttempt,
+    Stopped,
+)
 from domain.ledger.fast_copy import fast_constructor
 from domain.ledger.state import claimed, journal, venue_book
 from domain.ledger.state.claimed import ClaimedBook
@@ -24,12 +30,15 @@ CALLERS_KEPT: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breached:
-    """Rules that one row broke; `at` as it is shown, `detail` the numbers by rule."""
+    """Rules that one row broke; `at` as it is shown, `detail` the numbers by rule. `about` is the
+    event id of another row by which it broke them: the breach goes with that one.
+    """
 
     codes: tuple[str, ...]
     event_id: str
     at: str
     detail: Mapping[str, object]
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +96,9 @@ def apply(
     body, restates = payload.body, payload.restates
     if event.reported_by is Reporter.CHAIN:
         if isinstance(body, LogReversed):
-            state = _remove_breach(state, body.event_id)
+            state = _remove_breaches(state, body.event_id, body.event_id)
         elif restates is not None:
-            state = _remove_breach(state, restates.event_id)
+            state = _remove_breaches(state, restates.event_id)
     state = _new_state(
         seq=event.seq,
         journal=journal.apply(state.journal, event, past),
@@ -141,26 +150,32 @@ def _add_breach(state: LedgerState, event: Event, partner: Event | None) -> Ledg
     counts = dict(state.violations)
     for code in codes:
         counts[code] = counts.get(code, 0) + 1
-    restates = event.content.restates
+    restates, body = event.content.restates, event.content.body
     row = Breached(
         codes=tuple(codes),
         event_id=event.event_id if restates is None else restates.event_id,
         at=timestamp(event.created_at),
         detail=violation.detail,
+        about=body.event_id if isinstance(body, PaymentUnexplained) else None,
     )
     return replace(state, violations=counts, breaches=(row, *state.breaches)[:BREACHES_KEPT])
 
 
-def _remove_breach(state: LedgerState, event_id: str) -> LedgerState:
-    """The state without a reversed row's breach; a row that moved is judged again at its new
-    place.
+def _remove_breaches(state: LedgerState, event_id: str, about: str | None = None) -> LedgerState:
+    """The state without a reversed row's breaches, its own and those `about` it; a row that moved
+    is judged again at its new place.
     """
-    row = next((b for b in state.breaches if b.event_id == event_id), None)
-    if row is None:
+    gone = [
+        b
+        for b in state.breaches
+        if b.event_id == event_id or (b.about is not None and b.about == about)
+    ]
+    if not gone:
         return state
-    counts = {k: n - (k in row.codes) for k, n in state.violations.items()}
+    codes = [code for breach in gone for code in breach.codes]
+    counts = {k: n - codes.count(k) for k, n in state.violations.items()}
     return replace(
         state,
         violations={k: n for k, n in counts.items() if n},
-        breaches=tuple(b for b in state.breaches if b is not row),
+        breaches=tuple(b for b in state.breaches if b not in gone),
     )

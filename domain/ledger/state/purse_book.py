@@ -16,6 +16,7 @@ from domain.ledger.fast_copy import fast_replace
 from domain.times import day_of
 
 DAYS_KEPT: Final = 8
+CREDIT_MICROS: Final = 10_000
 PAYMENTS_KEPT: Final = 256
 FRESH: Final = timedelta(days=1)
 """How long a payment may wait to be explained before any newer one takes its place."""
@@ -23,10 +24,13 @@ FRESH: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurseDay:
-    """The sums put in and paid on one UTC day, by block time; micro-USDC."""
+    """The sums put in and paid on one UTC day, by block time; micro-USDC. `credits` are those of
+    each payment, rounded up.
+    """
 
     funded: int = 0
     paid: int = 0
+    credits: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,11 @@ class PurseBook:
         return self.days.get(name, NO_DAY)
 
 
+def credits_of(amount: int) -> int:
+    """Paid-read credits of one payment: 0.01 USDC each, rounded up (contract 7)."""
+    return -(-amount // CREDIT_MICROS)
+
+
 NO_DAY: Final = PurseDay()
 EMPTY: Final = PurseBook()
 
@@ -106,7 +115,7 @@ def with_payment(
         book,
         paid=book.paid + amount,
         payments=book.payments + 1,
-        days=_with_day(book.days, at, paid=amount),
+        days=_with_day(book.days, at, PurseDay(paid=amount, credits=credits_of(amount))),
         newest=newest,
     )
 
@@ -121,7 +130,7 @@ def with_movement(book: PurseBook, at: datetime, amount: int, moved: PurseMoved)
     """The book after any other log of the purse."""
     match moved.change:
         case "funded":
-            days = _with_day(book.days, at, funded=amount)
+            days = _with_day(book.days, at, PurseDay(funded=amount))
             return fast_replace(book, funded=book.funded + amount, days=days)
         case "drained":
             to_owner = book.to_owner + moved.to_owner.micros
@@ -132,12 +141,15 @@ def with_movement(book: PurseBook, at: datetime, amount: int, moved: PurseMoved)
             return fast_replace(book, epoch=moved.epoch or 0)
 
 
-def _with_day(
-    days: Mapping[str, PurseDay], at: datetime, *, funded: int = 0, paid: int = 0
-) -> Mapping[str, PurseDay]:
+def _with_day(days: Mapping[str, PurseDay], at: datetime, more: PurseDay) -> Mapping[str, PurseDay]:
     name = day_of(at)
     day = days.get(name, NO_DAY)
-    changed = {**days, name: PurseDay(funded=day.funded + funded, paid=day.paid + paid)}
+    summed = PurseDay(
+        funded=day.funded + more.funded,
+        paid=day.paid + more.paid,
+        credits=day.credits + more.credits,
+    )
+    changed = {**days, name: summed}
     for oldest in sorted(changed)[:-DAYS_KEPT]:
         del changed[oldest]
     return changed

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from eth_utils import keccak
 
 from chain.chains import EvmChains
 from chain.contracts import abi_codec
@@ -20,6 +21,7 @@ from domain.agents.key_rules import PurseBill
 from domain.mandates.purses import BillTerms, TokenDomain
 from domain.money import Usdc
 from domain.refusals import SigningRefused
+from tests.chain.nodes import distorted
 from tests.hosted import hosted, signing
 from tests.tools.keeper.test_transfers_chain import ticks
 from tests.tools.paying import (
@@ -344,6 +346,84 @@ async def test_no_more_bills_are_open_than_are_counted(
     assert (await _asked(m, idempotency_key="b-1")).status == 200
 
 
+# -- each bill counts once
+
+
+async def test_a_bill_that_is_paid_counts_once_before_its_row_and_after_it(world: World) -> None:
+    m = await paying(world, fund="5", purse={"per_day_usdc": "5"})
+    first = await paid(m, "3", idempotency_key="b-1")
+    assert await settled(world, first["payment_payload"])
+    told = await _asked(m, "2", idempotency_key="b-2")
+    assert told.status == 200, "what was paid is in the balance"
+    assert told.body["purse"]["reserved_usdc"] == "2.000000"
+    over = await _refused(m, "over_daily_cap", "0.000001", idempotency_key="b-3")
+    assert over["detail"]["used"] == "5.000000"
+    await ticks(world).round()
+    over = await _refused(m, "over_daily_cap", "0.000001", idempotency_key="b-3")
+    assert over["detail"]["used"] == "5.000000"
+
+
+async def test_a_paid_bill_whose_time_is_over_counts_for_the_day_before_its_row(
+    world: World,
+) -> None:
+    m = await paying(world, fund="5", purse={"per_day_usdc": "5"})
+    first = await paid(m, "3", idempotency_key="b-1")
+    assert await settled(world, first["payment_payload"])
+    world.clock.forward(seconds=61)
+    world.evm.chain.mine()
+    over = await _refused(m, "over_daily_cap", "2.000001", idempotency_key="b-2")
+    assert over["detail"]["used"] == "3.000000"
+    await ticks(world).round()
+    over = await _refused(m, "over_daily_cap", "2.000001", idempotency_key="b-2")
+    assert over["detail"]["used"] == "3.000000"
+
+
+async def _other_payment(m: Mandated, bill: dict[str, Any], amount: str) -> None:
+    """The agent signs another payment under the nonce of a bill, and it is settled."""
+    world = m.world
+    chain, now = world.chains.get(CHAIN_ID), int(world.clock.now().timestamp())
+    own = BillTerms(
+        pay_to="0x" + "c4" * 20, amount=Usdc.parse(amount), valid_after=now - 60,
+        valid_before=now + 60, nonce=bill["nonce"],
+    )  # fmt: skip
+    purse = (await _asked(m, "0.000001", idempotency_key="address")).body["purse"]["address"]
+    document = chain.bill_typed_data(purse, TokenDomain(name="USDC", version="2"), own)
+    signature = chain.bill_signature(own, m.agent_wallet.sign_typed(document))
+    payment = {"authorization": document["message"], "signature": signature}
+    assert await settled(world, {"payload": payment})
+
+
+async def test_a_bill_whose_nonce_paid_somebody_else_takes_nothing_any_more(world: World) -> None:
+    m = await paying(world, fund="5", purse={"per_day_usdc": "5"})
+    bill = (await _asked(m, "3", idempotency_key="b-1")).body["bill"]
+    await _other_payment(m, bill, "0.1")
+    told = await _asked(m, "1.5", idempotency_key="b-2")
+    assert told.body["purse"]["reserved_usdc"] == "1.500001", told.body
+    await ticks(world).round()
+    told = await _asked(m, "3", idempotency_key="b-1")
+    assert told.body["detail"]["bill"]["state"] == "void", told.body
+    told = await _asked(m, "3.399999", idempotency_key="b-3")
+    assert told.status == 200, told.body
+
+
+async def test_a_node_that_does_not_tell_whether_a_nonce_is_used_pays_nothing(lite: World) -> None:
+    m = await paying(lite)
+    await _asked(m, "1", idempotency_key="b-1")
+    selector = "0x" + keccak(text="authorizationState(address,bytes32)")[:4].hex()
+
+    def silent(request: dict[str, Any], raw: Any) -> Any:
+        asked = request["method"] == "eth_call" and request["params"][0]["data"][:10] == selector
+        return raw | {"result": "0x"} if asked else raw
+
+    async with distorted(lite.evm.chain, silent) as url:
+        away = replace(lite.deps, chains=EvmChains([replace(lite.facts, rpc_url=url)]))
+        lite.deps = away
+        told = await _asked(m, "1", idempotency_key="b-2")
+        lite.deps = lite.whole
+        await away.chains.close()
+    assert told.body["error"] == "chain_unavailable"
+
+
 @pytest.mark.parametrize("info", [[], "id", None, 7])
 async def test_an_extension_of_another_form_is_repeated_as_it_stands(
     lite: World, info: object
@@ -376,6 +456,27 @@ async def test_credits_of_the_day_bound_payments(sqlite_url: str, evm: Evm) -> N
         told = await _refused(m, "mandate_budget_exceeded", "0.26", idempotency_key="b-2")
         assert told["remaining"] == {"credits": 25}
         assert (await _asked(m, "0.25", idempotency_key="b-2")).status == 200
+
+
+async def test_credits_count_every_payment_once_whoever_made_its_bill(
+    database_url: str, evm: Evm
+) -> None:
+    async with a_world(database_url, evm, purses=True, paid_read_enforcement=True) as world:
+        m = await paying(world)
+        policy = {"agent_id": m.agent.user_id, "accepts_mandates": True, "credit_budget_daily": 60}
+        await world.ok("owner_agent_policy_put", m.owner, **policy)
+        read = {"resource": "https://data.example/", "fee_kind": "paid_read"}
+        told = await m.as_agent("mandate_report_event", kind="fee", amount_usdc="0.1", payload=read)
+        assert told.status == 201, told.body
+        bill = (await _asked(m, "0.05", idempotency_key="b-1")).body["bill"]
+        await _other_payment(m, bill, "0.101")
+        for row in ("missing", "there"):
+            told = await _refused(m, "mandate_budget_exceeded", "1", idempotency_key="b-2")
+            # 10 told of, and 1 for the bill of a millionth; then 11 for what was paid in place of 5.
+            assert told["remaining"] == {"credits": {"missing": 44, "there": 38}[row]}
+            await ticks(world).round()
+        shown = (await m.read())["limits"]["used"]["paid_reads"]
+        assert shown["value"] == 21
 
 
 async def test_while_paused_stopped_or_ended_nothing_is_paid(world: World) -> None:
