@@ -1,7 +1,8 @@
 // Compiles changed sources for the mutation run: a line of JSON {file, content, fast} in, without a file for the sources as
-// they are; a line {contracts: {name: hex}} out, empty where they do not compile. `fast` leaves the optimizer out.
+// they are; a line {contracts: {name: hex}} out, empty where they do not compile: of a changed source those that it is part of.
+// `fast` leaves the optimizer out.
 import { createRequire } from "node:module";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -15,12 +16,17 @@ const find = (path) => {
   return file ? { contents: readFileSync(file, "utf8") } : { error: `not found: ${path}` };
 };
 
+const src = (name) => readFileSync(join(here, "src", `${name}.sol`), "utf8");
+const imported = (name) => [...src(name).matchAll(/from "\.\/(\w+)\.sol"/g)].map((m) => m[1]);
+const parts = (name) => [name, ...imported(name).flatMap(parts)];
+
 for await (const line of createInterface({ input: process.stdin })) {
   const changed = JSON.parse(line);
+  const names = asked.filter((name) => !changed.file || parts(name).includes(changed.file.replace(".sol", "")));
   const sources = {};
-  for (const name of readdirSync(join(here, "src")).filter((n) => n.endsWith(".sol")))
-    sources[`src/${name}`] = { content: name === changed.file ? changed.content : readFileSync(join(here, "src", name), "utf8") };
-  const wanted = { "*": Object.fromEntries(asked.map((name) => [name, ["evm.bytecode.object"]])) };
+  for (const part of new Set(names.flatMap(parts)))
+    sources[`src/${part}.sol`] = { content: `${part}.sol` === changed.file ? changed.content : src(part) };
+  const wanted = { "*": Object.fromEntries(names.map((name) => [name, ["evm.bytecode.object"]])) };
   const told = changed.fast ? { ...settings, optimizer: { enabled: false } } : settings;
   const input = { language: "Solidity", sources, settings: { ...told, outputSelection: wanted } };
   const output = JSON.parse(solc.compile(JSON.stringify(input), { import: find }));

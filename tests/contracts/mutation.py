@@ -90,8 +90,8 @@ class Compiler:
         )
 
     def compiled(self, mutant: Mutant | None, *, fast: bool) -> dict[str, str]:
-        """Bytecode by contract, of the sources as they are or with a change; empty where it does
-        not compile.
+        """Bytecode by contract, of the sources as they are, or of those that a change is part of;
+        empty where it does not compile.
         """
         stdin: IO[str] = self._process.stdin
         asked = {"file": mutant.file, "content": mutant.source()} if mutant else {}
@@ -159,13 +159,14 @@ class Worker:
         return True
 
     def _judged(self, mutant: Mutant, order: Mapping[str, float]) -> tuple[str, str]:
-        bytecode = self._compiler.compiled(mutant, fast=True)
-        if not bytecode:
+        changed = self._compiler.compiled(mutant, fast=True)
+        if not changed:
             return VOID, ""
+        bytecode = self._same[True] | changed
         ours = sorted(self._ours, key=lambda item: -order.get(item.nodeid, 0))
         if bytecode != self._same[True] and (by := self._run(ours, bytecode, revm=True).by):
             return NOTICED, by
-        bytecode = self._compiler.compiled(mutant, fast=False)
+        bytecode = self._same[False] | self._compiler.compiled(mutant, fast=False)
         if bytecode == self._same[False]:
             return EQUIVALENT, ""
         by = self._run(ours, bytecode, revm=True).by
