@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
+import yarl
 
 from wallet_client import models
 from wallet_client.client import WalletClient
@@ -21,6 +21,14 @@ Sign = Callable[[Mapping[str, Any]], Awaitable[str]]
 
 REQUIRED, SIGNATURE = "PAYMENT-REQUIRED", "PAYMENT-SIGNATURE"
 USDC = Decimal(1_000_000)
+MOST_OF_402 = 65_536
+"""Bytes of a 402, and of one of its headers; the wallet takes 16 KiB of it."""
+
+
+class AnswerTooLong(Exception):
+    """The seller's answer is longer than `max_bytes`. What was paid is asked for again with the
+    same `idempotency_key`.
+    """
 
 
 class NotPaid(Exception):
@@ -57,24 +65,33 @@ async def fetch_with_mandate(
     data: bytes | None = None,
     idempotency_key: str | None = None,
     tries: int = 3,
+    timeout_s: float = 60,
+    max_bytes: int = 16_777_216,
 ) -> Fetched:
     """Send a request, and pay for it once where it is answered with 402.
 
     `max_amount` in USDC bounds the payment. Give `idempotency_key` to go on after a break of this
     program: the same key is the same bill. The paid request is sent up to `tries` times where no
-    answer comes, always with the same payment, which USDC takes once.
-    Errors: `NotPaid`, `Refused` by the wallet, `aiohttp.ClientError` or `TimeoutError` where no
-    answer came.
+    answer comes whole within `timeout_s`, always with the same payment, which USDC takes once. No
+    redirect is followed: it is the answer.
+    Errors: `NotPaid`, `Refused` by the wallet, `AnswerTooLong`, `aiohttp.ClientError` or
+    `TimeoutError` where no answer came.
     """
     key = idempotency_key or f"fetch-{secrets.token_hex(16)}"
     own = dict(headers or {})
-    async with aiohttp.ClientSession() as http:
+    timeout = aiohttp.ClientTimeout(total=timeout_s)
+    async with aiohttp.ClientSession(timeout=timeout, max_field_size=MOST_OF_402) as http:
 
         async def send(more: Mapping[str, str]) -> Fetched:
             async with http.request(
                 method, url, headers=own | dict(more), data=data, allow_redirects=False
             ) as reply:
-                body = await reply.read()
+                is_asking = reply.status == 402 and not more
+                body = await _body(reply, MOST_OF_402 if is_asking else max_bytes)
+                if body is None and is_asking:
+                    raise NotPaid("the 402 is too long")
+                if body is None:
+                    raise AnswerTooLong(f"the answer is longer than {max_bytes} bytes")
                 return Fetched(reply.status, reply.headers, body, None)
 
         first = await send({})
@@ -92,16 +109,32 @@ async def fetch_with_mandate(
     raise ValueError("tries is at least 1")
 
 
+async def _body(reply: aiohttp.ClientResponse, most: int) -> bytes | None:
+    """The body of an answer; None for one that is longer than `most`, of which no more is read."""
+    body = bytearray()
+    async for chunk in reply.content.iter_any():
+        body += chunk
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
+def _place(url: str) -> tuple[str | None, int | None]:
+    """Host and port of a URL; the port of its scheme is none. Errors: ValueError."""
+    at = yarl.URL(url)
+    return at.raw_host, None if at.is_default_port() else at.port
+
+
 def _required(answer: Fetched, url: str) -> dict[str, Any]:
     """The seller's request, which has to be of the host that was asked."""
     named = answer.headers.get(REQUIRED)
     try:
         raw = base64.b64decode(named, validate=True) if named else answer.body
         required: Any = json.loads(raw)
-        at = urlsplit(str(required["resource"]["url"]))
+        at = _place(str(required["resource"]["url"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise NotPaid("the 402 is none of x402 version 2") from None
-    if (at.hostname, at.port) != (urlsplit(url).hostname, urlsplit(url).port):
+    if at[0] is None or at != _place(url):
         raise NotPaid("the 402 asks to pay for another host")
     return dict(required)
 

@@ -20,7 +20,12 @@ export interface PayOptions {
   idempotencyKey?: string;
   /** How often the paid request is sent where no answer comes; always with the same payment. */
   tries?: number;
+  /** How long one answer may take, its body included; 60,000 where it is left out. */
+  timeoutMs?: number;
 }
+
+/** Bytes of a 402; the wallet takes 16 KiB of it. */
+const MOST_OF_402 = 65_536;
 
 /** The 402 is not paid; `approvalUrl` where the owner has to decide, `refusal` where the wallet refused. */
 export class NotPaid extends Error {
@@ -38,35 +43,58 @@ interface Required {
   accepts: { payTo?: string }[];
 }
 
-/** Send a request, and pay for it once where it is answered with 402. */
+/** Send a request, and pay for it once where it is answered with 402. No redirect is followed: it is the answer. */
 export async function fetchWithMandate(
   wallet: WalletClient,
   url: string,
   options: PayOptions,
 ): Promise<{ response: Response; payment?: PayOut }> {
   const key = options.idempotencyKey ?? `fetch-${crypto.randomUUID()}`;
-  const init: RequestInit = { ...options.init, redirect: "manual" };
-  const first = await fetch(url, init);
+  const own = options.init?.signal ?? undefined;
+  const send = (more: RequestInit): Promise<Response> => {
+    const limit = AbortSignal.timeout(options.timeoutMs ?? 60_000);
+    const signal = own === undefined ? limit : AbortSignal.any([own, limit]);
+    return fetch(url, { ...options.init, ...more, redirect: "manual", signal });
+  };
+  const first = await send({});
   if (first.status !== 402) return { response: first };
   const payment = await paid(wallet, await requiredOf(first, url), options, key);
   const headers = new Headers(options.init?.headers);
   headers.set("PAYMENT-SIGNATURE", payment.header ?? "");
   for (let left = (options.tries ?? 3) - 1; ; left--) {
     try {
-      return { response: await fetch(url, { ...init, headers }), payment };
+      return { response: await send({ headers }), payment };
     } catch (error) {
-      if (left <= 0) throw error;
+      if (left <= 0 || own?.aborted) throw error;
     }
   }
+}
+
+/** The text of a 402, of which no more is read than is taken. */
+async function textOf(answer: Response): Promise<string> {
+  const reader = answer.body?.getReader();
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    length += part.value.length;
+    if (length > MOST_OF_402) {
+      await reader?.cancel();
+      throw new NotPaid("the 402 is too long");
+    }
+    parts.push(part.value);
+  }
+  return new TextDecoder().decode(await new Blob(parts as BlobPart[]).arrayBuffer());
 }
 
 /** The seller's request, which has to be of the host that was asked. */
 async function requiredOf(answer: Response, url: string): Promise<Required> {
   const named = answer.headers.get("PAYMENT-REQUIRED");
+  if ((named?.length ?? 0) > MOST_OF_402) throw new NotPaid("the 402 is too long");
+  const body = named === null ? await textOf(answer) : "";
   let required: Required;
   try {
     const bytes = named === null ? null : Uint8Array.from(atob(named), (c) => c.charCodeAt(0));
-    required = JSON.parse(bytes === null ? await answer.text() : new TextDecoder().decode(bytes));
+    required = JSON.parse(bytes === null ? body : new TextDecoder().decode(bytes));
     if (new URL(required.resource.url).host === new URL(url).host) return required;
   } catch {
     throw new NotPaid("the 402 is none of x402 version 2");
