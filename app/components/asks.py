@@ -10,6 +10,7 @@ from app.words import money, notices, times
 from app.words.status import APPROVALS
 from app.words.text import _
 from app.words.untrusted_text import agent_of
+from domain.mandates.payment_requests import host_of
 
 
 def page_of(item: Json) -> str:
@@ -57,13 +58,68 @@ def _check(ok: bool, holds: str, fails: str, **amounts: str) -> Record:
     return Record(ok=ok, text=(holds if ok else fails).format(**amounts))
 
 
-def view(item: Json, read: Json, now: datetime) -> Record:
-    """`item` of the approvals; `read`: mandate, limits and clauses of its mandate. `checks` are
-    (`ok`, `text`): None where one could not be made.
+def _payment_checks(amount: str, purse: Json) -> Iterator[Record]:
+    """The limits of a payment now; a bill that is open is counted in what is reserved."""
+    micros, cap, day = money.micros_of(amount), purse["per_payment"], purse["per_day"]
+    yield _check(
+        micros <= money.micros_of(cap),
+        _("Within the limit per payment of {cap}"),
+        _("Above the limit per payment of {cap}"),
+        cap=money.sentence_amount(cap),
+    )
+    left = money.micros_of(left_today(purse))
+    yield _check(
+        left >= 0,
+        _("Leaves {left} of the {day} that may be paid today"),
+        _("More than may be paid today, by {left}: the limit is {day}"),
+        left=money.amount(abs(left)),
+        day=money.sentence_amount(day),
+    )
+    if purse["in_purse"] is not None:
+        yield _check(
+            micros <= money.micros_of(purse["in_purse"]),
+            _("The purse holds {inside}, enough for this payment"),
+            _("The purse holds {inside}: the agent has to put more into the purse first"),
+            inside=money.sentence_amount(purse["in_purse"]),
+        )
+
+
+def left_today(purse: Json) -> str:
+    """The amount that may still be paid on this UTC day, beside what is paid and open."""
+    open_bills = money.sum_of(b["amount_usdc"] for b in purse["open_bills"])
+    return str(money.less(money.less(purse["per_day"], purse["paid_today"]), open_bills))
+
+
+def _payment(item: Json, purse: Json | None) -> Record | None:
+    """The payment that an item is, by its bill; None for a call. Site and resource are in the
+    words of the agent.
     """
-    mandate, amount = read["mandate"], item["approve_amount_usdc"]
-    name = label_of(mandate, item["target"])
+    resource = item["target"].get("resource")
+    if resource is None:
+        return None
+    listed = () if purse is None else purse["payees"]
+    return Record(
+        resource=resource,
+        host=host_of(resource) or resource,
+        purse=None if purse is None else purse["purse"],
+        is_listed=item["target"]["address"] in listed,
+    )
+
+
+def view(item: Json, read: Json, now: datetime) -> Record:
+    """`item` of the approvals; `read`: mandate, limits and clauses of its mandate, and its purse
+    where it has one. `checks` are (`ok`, `text`): None where one could not be made. `payment` is
+    None for a call.
+    """
+    mandate, amount, purse = read["mandate"], item["approve_amount_usdc"], read.get("x402")
+    name, payment = label_of(mandate, item["target"]), _payment(item, purse)
     asking = next(c for c in read["clauses"] if c["key"] == "asking")
+    if payment is None:
+        checks = tuple(_checks(amount, read["limits"], name is not None))
+        notice = notices.approval_notice(amount)
+    else:
+        checks = () if purse is None else tuple(_payment_checks(amount, purse))
+        notice = notices.payment_notice(amount)
     return Record(
         pick(item, "approval_id", "expires_at", "decided_at", "data"),
         href=page_of(item),
@@ -73,12 +129,13 @@ def view(item: Json, read: Json, now: datetime) -> Record:
         pending=item["status"] == "pending",
         ends=times.distance(item["expires_at"], now),
         why=item["why"] or "",
-        announcement=notices.approval_notice(amount),
+        announcement=notice,
         note=item["note"] or "",
         name=name or _("a call that is not on your list"),
         address=item["target"]["address"],
         vault=mandate["vault_address"],
         above=mandate["approval_above_usdc"],
-        checks=tuple(_checks(amount, read["limits"], name is not None)),
+        checks=checks,
         signs=asking["enforced_by"] == "Contract",
+        payment=payment,
     )

@@ -12,11 +12,11 @@ from aiohttp import web
 from app.components import asks, meters, refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record
-from app.words import reverts
+from app.words import money, reverts
 from app.words.text import _
 from domain.rules.rule_table import BY_REFUSAL
 
-PARTS: Final = "mandate,progress,limits,clauses"
+PARTS: Final = "mandate,progress,limits,clauses,x402"
 
 
 async def show_approval(
@@ -44,34 +44,44 @@ def _view(fresh: Json, read: Json, now: datetime) -> Record:
     what the wallet is to sign, where the vault keeps approvals.
     """
     item, call = asks.view(fresh["approval"], read, now), fresh["decoded"]["call"]
-    allowed, today = read["limits"]["allowed"], read["limits"]["used"]["per_day"]
-    remaining = fresh["remaining_after"]
+    remaining = None if item["payment"] is not None else fresh["remaining_after"]
     return Record(
         public_id=read["mandate"]["public_id"],
         item=Record(item, checks=tuple(_fresh(fresh["checks"])) or item["checks"]),
-        function=call["function"] or call["selector"] or "",
-        args=tuple(a if isinstance(a, str) else json.dumps(a) for a in call["args"] or ()),
+        function=call.get("function") or call["selector"] or "",
+        args=tuple(a if isinstance(a, str) else json.dumps(a) for a in call.get("args") or ()),
         tried=_tried(fresh["simulation"]),
-        today=meters.view(
-            _("Used today"),
-            today["value"],
-            allowed["per_day"]["value"],
-            _("resets at 00:00 UTC"),
-            reserved=today["reserved"],
-        ),
-        action=meters.view(
-            _("This action, of the per-action limit"),
-            item["amount"],
-            allowed["per_action"]["value"],
-            _("clause 2, enforced by the vault"),
-            warns=False,
-        ),
+        **_meters(item, read),
         remaining_after=None if remaining is None else remaining["value"],
         problem=None,
         note="",
         sign=None,
         digest="",
     )
+
+
+def _meters(item: Json, read: Json) -> dict[str, Record]:
+    """The day's meter and the action's, by what holds it: the vault, or for a payment the purse."""
+    purse, reset = read.get("x402"), _("resets at 00:00 UTC")
+    if item["payment"] is not None and purse is not None:
+        reserved = money.sum_of(b["amount_usdc"] for b in purse["open_bills"])
+        day = meters.view(
+            _("Paid today"), purse["paid_today"], purse["per_day"], reset, reserved=reserved
+        )
+        title, note = _("This payment, of the limit per payment"), _("enforced by the purse")
+        return {
+            "today": day,
+            "action": meters.view(title, item["amount"], purse["per_payment"], note, warns=False),
+        }
+    allowed, today = read["limits"]["allowed"], read["limits"]["used"]["per_day"]
+    cap, reserved = allowed["per_day"]["value"], today["reserved"]
+    title = _("This action, of the per-action limit")
+    note = _("clause 2, enforced by the vault")
+    per_action = allowed["per_action"]["value"]
+    return {
+        "today": meters.view(_("Used today"), today["value"], cap, reset, reserved=reserved),
+        "action": meters.view(title, item["amount"], per_action, note, warns=False),
+    }
 
 
 def _tried(simulation: Json | None) -> Record:

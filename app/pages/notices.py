@@ -68,7 +68,9 @@ def _unreached(channels: Json) -> Iterator[Record]:
 
 def _asks(items: Iterable[Json]) -> Iterator[Record]:
     for item in items:
-        announcement = notices.approval_notice(item["approve_amount_usdc"])
+        pays = item["target"].get("resource") is not None
+        told = notices.payment_notice if pays else notices.approval_notice
+        announcement = told(item["approve_amount_usdc"])
         yield _open(item["approval_id"], announcement, asks.page_of(item), agent_of(item))
 
 

@@ -91,6 +91,13 @@ def approval_notice(amount: str) -> str:
     )
 
 
+def payment_notice(amount: str) -> str:
+    """The notice of a payment that needs an approval; `amount` in USDC."""
+    return _("A payment needs your approval: {amount}.").format(
+        amount=money.sentence_amount(amount)
+    )
+
+
 def mandate_notice(read: Json) -> str:
     """The notice that a mandate's state is worth; empty where it works as it should."""
     status = read["progress"]["status"]

@@ -172,3 +172,94 @@ async def _payments(purse: Purse) -> list[dict[str, Any]]:
 
 async def _is(purse: Purse) -> Any:
     return purse.m
+
+
+# -- a payment that needs its owner
+
+
+async def held(purse: Purse, amount: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    """The approval item of a payment, and what its agent asked for."""
+    asked = {
+        "payment_required": required(purse.world, amount, **more),
+        "max_amount": amount,
+        "why": "a map of the <b>sea</b>",
+    }
+    told: Any = await purse.m.as_agent("mandate_pay", **asked)
+    assert told.status == 202, told.body
+    return told.body["approval"]["approval_id"], asked
+
+
+async def test_a_payment_that_needs_its_owner_says_who_is_paid_for_what_and_what_a_yes_permits(
+    paying: Site,
+) -> None:
+    limits = {"per_payment_usdc": "8", "per_day_usdc": "9", "float_usdc": "9"}
+    purse = await opened(paying.world, purse=limits, approval_above_usdc="5")
+    await purse.fund("9")
+    await bought(purse, "1")
+    await ticks(paying.world).round()
+    item, asked = await held(purse, "6")
+    _, browser, base = await paying.of(_is(purse))
+    path = f"{base}/approvals/{item}"
+    for at in (path, base):
+        page = await browser.get(at)
+        fine(page)
+        for text in (
+            "Payment needs your approval: 6.00 USDC",
+            "a map of the <b>sea</b>",
+            "The agent’s own words. Nobody has checked them.",
+            f"Payment at{HOST}",
+            URL,
+            "as the agent told it",
+            "Within the limit per payment of 8.00 USDC",
+            "Leaves 2.00 USDC of the 9.00 USDC that may be paid today",
+            "The purse holds 8.00 USDC, enough for this payment",
+            "Your yes lets the agent pay 6.00 USDC to this payee once, until",
+        ):
+            assert text in page.said, (at, text)
+        assert page.all("dd", data_says="target")[0].text.lower() == SELLER.lower()
+        assert "not on your list" not in page.said
+        assert "could not be tried out" not in page.said
+    page = await browser.get(path)
+    assert "Paid today1.00 USDC of 9.00 USDC" in page.said
+    assert "This payment, of the limit per payment6.00 USDC of 8.00 USDC" in page.said
+    assert page.one("span", data_says="vault").text == purse.address
+    assert "A payment needs your approval: 6.00 USDC." in (await browser.get("/app/notices")).said
+    answered = await browser.submit(path, path, decision="approve")
+    assert answered.status == 303
+    assert "Approved" in (await browser.get(path)).said
+    made: Any = await purse.m.as_agent("mandate_pay", **asked)
+    signature = purse.m.agent_wallet.sign_typed(made.body["typed_data"])
+    paid: Any = await purse.m.as_agent("mandate_pay", **asked, signature=signature)
+    assert await settled(paying.world, paid.body["payment_payload"])
+    await ticks(paying.world).round()
+    page = await browser.get(path)
+    fine(page)
+    assert "Done" in page.said
+    assert "Paid in all7.00 USDC" in part(await browser.get(base))
+
+
+async def test_a_payment_that_the_purse_cannot_make_says_so(paying: Site) -> None:
+    purse = await opened(paying.world, approval_above_usdc="5")
+    await purse.fund("9")
+    await ticks(paying.world).round()
+    item, _ = await held(purse, "6")
+    await purse.pay("4")
+    await ticks(paying.world).round()
+    _, browser, base = await paying.of(_is(purse))
+    page = await browser.get(f"{base}/approvals/{item}")
+    fine(page)
+    assert "The purse holds 5.00 USDC: the agent has to put more into the purse first" in page.said
+    declined = await browser.submit(
+        f"{base}/approvals/{item}", f"{base}/approvals/{item}", decision="decline"
+    )
+    assert declined.status == 303
+    assert "Declined" in (await browser.get(f"{base}/approvals/{item}")).said
+
+
+async def test_a_named_payee_is_said_to_be_named(paying: Site) -> None:
+    limits = {"payees": ["0x" + "00" * 19 + "b2"]}
+    purse = await opened(paying.world, purse=limits, approval_above_usdc="5")
+    await purse.fund("9")
+    item, _ = await held(purse, "6")
+    _, browser, base = await paying.of(_is(purse))
+    assert "Your terms name this payee." in (await browser.get(f"{base}/approvals/{item}")).said
