@@ -69,8 +69,8 @@ def _unreached(channels: Json) -> Iterator[Record]:
 def _asks(items: Iterable[Json]) -> Iterator[Record]:
     for item in items:
         pays = item["target"].get("resource") is not None
-        told = notices.payment_notice if pays else notices.approval_notice
-        announcement = told(item["approve_amount_usdc"])
+        sentence = notices.payment_notice if pays else notices.approval_notice
+        announcement = sentence(item["approve_amount_usdc"])
         yield _open(item["approval_id"], announcement, asks.page_of(item), agent_of(item))
 
 
