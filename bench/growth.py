@@ -6,6 +6,7 @@ measured goes by the repositories, on mandates at random."""
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import sys
 import time
@@ -30,16 +31,51 @@ GENERATED: Final = {
 }
 
 
+LOOKS: Final = 50
+PAGE: Final = "SELECT * FROM ledger_events WHERE public_id = $1 ORDER BY seq DESC LIMIT 20"
+# A row behind a mandate's last one: a copy of the first row of all.
+ANOTHER: Final = {"public_id": "$1", "seq": "1000", "event_id": "$1 || '_1000'"}
+
+
+async def columns(connection: asyncpg.Connection) -> list[str]:
+    """The columns of a ledger's row that are not made by PostgreSQL itself."""
+    rows = await connection.fetch(
+        "SELECT column_name FROM information_schema.columns WHERE table_name = 'ledger_events'"
+    )
+    return [r["column_name"] for r in rows if GENERATED.get(r["column_name"], "") is not None]
+
+
+async def blocks(url: str, mandates: int) -> dict[str, float]:
+    """Blocks of 8 KiB that PostgreSQL touches for one page, and for one row with its places in all
+    indexes, on mandates at random: a figure that does not depend on who else uses the machine.
+    """
+    connection = await asyncpg.connect(url)
+    names = await columns(connection)
+    row = (
+        f"INSERT INTO ledger_events ({', '.join(names)}) "
+        f"SELECT {', '.join(ANOTHER.get(n) or f'e.{n}' for n in names)} "
+        "FROM ledger_events e WHERE e.event_id = 'ev_first'"
+    )
+    found = {}
+    for what, statement in (("page_blocks", PAGE), ("append_blocks", row)):
+        counts = []
+        for _ in range(LOOKS):
+            transaction = connection.transaction()
+            await transaction.start()
+            name = f"m_{random.randrange(mandates):09d}"
+            told = await connection.fetchval(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}", name)  # fmt: skip
+            await transaction.rollback()
+            plan = json.loads(told)[0]["Plan"]
+            counts.append(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+        found[what] = median(counts)
+    await connection.close()
+    return found
+
+
 async def grow(url: str, first: int, until: int) -> None:
     """Mandates from `first` to below `until`, each with its rows and its head."""
     connection = await asyncpg.connect(url)
-    names = [
-        r["column_name"]
-        for r in await connection.fetch(
-            "SELECT column_name FROM information_schema.columns WHERE table_name = 'ledger_events'"
-        )
-    ]
-    kept = [n for n in names if GENERATED.get(n, "") is not None]
+    kept = await columns(connection)
     values = ", ".join(GENERATED.get(n) or f"e.{n}" for n in kept)
     await connection.execute(
         f"INSERT INTO ledger_events ({', '.join(kept)}) SELECT {values} FROM ledger_events e, "
@@ -101,10 +137,11 @@ async def grown(server: str, sizes: list[int]) -> None:
         mandates, started = rows // A_MANDATE, time.perf_counter()
         await grow(url, before, mandates)
         took, before = time.perf_counter() - started, mandates
-        found = await measured(store, url, mandates, str(rows))
+        found = await measured(store, url, mandates, str(rows)) | await blocks(url, mandates)
         print(
             f"{rows:>11,} rows {mandates:>10,} mandates: {found['appends']:7.0f} appends/s "
-            f"{found['pages']:7.0f} pages/s {found['bytes'] / rows:6.0f} bytes a row "
+            f"{found['pages']:7.0f} pages/s {found['bytes'] / rows:6.0f} bytes a row, "
+            f"{found['append_blocks']:.0f} blocks an append, {found['page_blocks']:.0f} a page "
             f"(made in {took:.0f} s)",
             flush=True,
         )

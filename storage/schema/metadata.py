@@ -4,6 +4,9 @@ Units: money in micro-USDC (`*_micros`), times in microseconds since 1970 UTC (`
 canonical text. Token amounts of transfers are micro-units in NUMERIC(38, 0); SQLite keeps them in
 64 bits, so that an amount beyond ±9.2e12 tokens is refused there (see
 docs/decisions/0003-amounts-on-sqlite.md).
+
+What a revision after the first release adds has its number: `info=since("0041")`, on a table, an
+index, or a column, which is its table's last.
 """
 
 from __future__ import annotations
@@ -35,6 +38,11 @@ TOKENS: Final = Numeric(38, 0).with_variant(Integer, "sqlite")
 def where(condition: str) -> dict[str, Any]:
     """The condition that rows of a partial index meet."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+def since(revision: str) -> dict[str, str]:
+    """The mark of what a revision adds; the first release's leaves it out."""
+    return {"since": revision}
 
 
 def need(name: str, kind: object) -> Column[object]:

@@ -1,4 +1,6 @@
-"""An upgrade without a gap: a version that only adds, beside the one before it, under callers who read and write."""
+"""An upgrade without a gap: what the first release left is taken on by this version, and by one that only adds, beside the
+processes of then, under callers who read and write.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,17 @@ from tests.balancer import Balancer, balancing
 from tests.databases import PATIENT
 from tests.house.sources import PACKAGES, ROOT
 from tests.ports import free_port
+from tests.releases import REVISION as RELEASED
+from tests.releases import restored, unpacked
+from tests.releases.life import KEY, REPORTS
 from tests.server.test_sigterm import fill, key
 from tests.waiting import PATIENTLY, STUCK_S, Heard
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 MANDATES = tuple(f"m_aaaaaaaaa{letter}" for letter in "abcd")
 NEXT = f"{int(latest()[:4]) + 1:04d}"
+# A revision that only adds leaves the number of the oldest version that works on it.
+LATER = f"{NEXT}_{latest().partition('_')[2] or latest()}"
 # What a version may add beside the one before it: a column to every table, a table, an index.
 EXPAND = f'''"""Adds, and takes nothing away."""
 
@@ -108,9 +115,6 @@ class Rolling:
 
 @asynccontextmanager
 async def rolling(url: str) -> AsyncIterator[Rolling]:
-    store = await open_store(url, PATIENT)
-    await store.write(fill)
-    await store.close()
     async with balancing([]) as balancer:
         both = Rolling(url, balancer)
         try:
@@ -167,50 +171,71 @@ class Callers:
                 await anyio.sleep(0.02)
 
 
+async def told(rolling: Rolling, public_id: str) -> list[tuple[Any, ...]]:
+    """The newest rows of the mandate that lived before, as its agent is told of them."""
+    path = f"{rolling.balancer.base}/wallet/mandates/{public_id}/events?limit=200"
+    async with ClientSession() as http, http.get(path, headers={"X-Service-User-Key": KEY}) as r:
+        assert r.status == 200, await r.text()
+        rows = (await r.json())["items"]
+    return [(e["event_id"], e["kind"], e["occurred_at"], e["payload"]) for e in rows]
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The version that left the database; where the clone does not reach back to it, this one."""
+    folder = tmp_path_factory.mktemp("earlier")
+    yield unpacked(folder) or ROOT
+    shutil.rmtree(folder)
+
+
 @pytest.fixture(scope="module")
 def later(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The version that only adds to this one."""
     folder = tmp_path_factory.mktemp("later")
-    yield version(folder, f"{NEXT}_{latest()[:4]}")
+    yield version(folder, LATER)
     shutil.rmtree(folder)
 
 
 @pytest.mark.pg
 async def test_old_and_new_serve_side_by_side_through_an_upgrade_and_back(
-    pg_url: str, later: Path
+    empty_pg_url: str, earlier: Path, later: Path
 ) -> None:
-    async with rolling(pg_url) as both, anyio.create_task_group() as group:
-        old = [await both.start(ROOT), await both.start(ROOT)]
+    url = empty_pg_url
+    await restored(url)
+    lived = await _value(url, "SELECT public_id FROM mandates WHERE vault_lower IS NOT NULL")
+    async with rolling(url) as both, anyio.create_task_group() as group:
+        old = [await both.start(earlier), await both.start(earlier)]
+        before = await told(both, lived)
+        assert len(before) == 200
         callers = Callers(both.balancer.base)
         for n in range(len(MANDATES)):
             group.start_soon(callers.call, n)
         await callers.further()
 
-        due = await anyio.to_thread.run_sync(command, later, pg_url, "db", "upgrade", "--check")
-        assert (due.returncode, f"{NEXT}_{latest()} is needed" in due.stdout) == (1, True), (
-            due.stdout
-        )
-        upgraded = await anyio.to_thread.run_sync(command, later, pg_url, "db", "upgrade")
-        assert upgraded.returncode == 0, upgraded.stderr
+        due = await anyio.to_thread.run_sync(command, later, url, "db", "upgrade", "--check")
+        assert (due.returncode, f"{LATER} is needed" in due.stdout) == (1, True), due.stdout
+        await upgraded_under_way(later, url)
         await callers.further()  # the old ones alone, on the new tables
 
         new = [await both.start(later)]
         await callers.further()
         # A process of the old version that ends in the middle comes back.
         await both.stop(old.pop())
-        old.append(await both.start(ROOT))
+        old.append(await both.start(earlier))
         await callers.further()
         new.append(await both.start(later))
         for port in old:
             await both.stop(port)
         await callers.further()
+        assert await told(both, lived) == before
 
         # And back: the version before serves on the tables as they are.
-        back = [await both.start(ROOT), await both.start(ROOT)]
+        back = [await both.start(earlier), await both.start(earlier)]
         for port in new:
             await both.stop(port)
         await callers.further()
-        checked = await anyio.to_thread.run_sync(command, ROOT, pg_url, "db", "upgrade", "--check")
+        assert await told(both, lived) == before
+        checked = await anyio.to_thread.run_sync(command, ROOT, url, "db", "upgrade", "--check")
         assert (checked.returncode, "a later one that this version knows" in checked.stdout) == (
             0,
             True,
@@ -219,36 +244,54 @@ async def test_old_and_new_serve_side_by_side_through_an_upgrade_and_back(
         assert back
 
     assert callers.wrong == []
-    assert (await verify(pg_url)).as_json()["ok"] is True
-    connection = await asyncpg.connect(pg_url)
+    assert (await verify(url)).as_json()["ok"] is True
+    connection = await asyncpg.connect(url)
     kept = await connection.fetch("SELECT public_id, count(*) AS n FROM ledger_events GROUP BY 1")
     await connection.close()
     # Each report once; the last of each may have been stored when its caller was told to stop.
     stored = {row["public_id"]: row["n"] for row in kept}
+    assert stored[lived] > REPORTS
     assert all(0 <= stored[m] - callers.reports[m] <= 1 for m in MANDATES), (
         stored,
         callers.reports,
     )
 
 
-async def test_a_version_works_on_what_a_later_one_only_added(
-    database_url: str, later: Path
+async def _value(url: str, query: str) -> Any:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(query)
+    finally:
+        await connection.close()
+
+
+async def upgraded_under_way(tree: Path, url: str) -> None:
+    """Upgrade while others use the tables: a command that finds them held says so, changes nothing, and is run again."""
+    with anyio.fail_after(STUCK_S):
+        while True:
+            done = await anyio.to_thread.run_sync(command, tree, url, "db", "upgrade")
+            if done.returncode == 0:
+                return
+            assert "others hold its tables. It is as it was; run it again." in done.stderr
+
+
+async def test_a_version_works_on_what_a_later_one_only_added_to_what_the_release_left(
+    empty_url: str, later: Path
 ) -> None:
-    store = await open_store(database_url, PATIENT)
-    await store.write(fill)
-    await store.close()
-    done = await anyio.to_thread.run_sync(command, later, database_url, "db", "upgrade")
+    await restored(empty_url)
+    assert await revision(empty_url) == RELEASED
+    done = await anyio.to_thread.run_sync(command, later, empty_url, "db", "upgrade")
     assert done.returncode == 0, done.stderr
-    assert await revision(database_url) == f"{NEXT}_{latest()}"
+    assert await revision(empty_url) == LATER
     for arguments in (
         ("counts",),
         ("db", "verify"),
         ("db", "upgrade"),
         ("db", "upgrade", "--check"),
     ):
-        done = await anyio.to_thread.run_sync(command, ROOT, database_url, *arguments)
+        done = await anyio.to_thread.run_sync(command, ROOT, empty_url, *arguments)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
-    assert await revision(database_url) == f"{NEXT}_{latest()}"
+    assert await revision(empty_url) == LATER
 
 
 async def test_a_version_is_refused_where_a_later_one_took_something_away(
@@ -295,7 +338,7 @@ async def test_an_upgrade_waits_a_moment_for_a_table_and_lets_the_others_work(
         await beside.close()
     assert process.returncode == 0, error
     assert "up to date" in out
-    assert await revision(pg_url) == f"{NEXT}_{latest()}"
+    assert await revision(pg_url) == LATER
 
 
 @pytest.mark.pg

@@ -1,7 +1,6 @@
-"""The schema: every table that `storage.schema` declares, and the triggers.
+"""The schema of the first release: every table that `storage.schema` declares, and the triggers.
 
-Nothing is released yet. Whoever changes a table gives this revision its next number, and a database
-of an earlier one begins anew; with the first release its statements are written out here.
+What came later is marked there with the revision that adds it (`since`), and left out here.
 """
 
 from alembic import op
@@ -40,14 +39,22 @@ def upgrade() -> None:
 
 
 def _tables_on(dialect: str) -> MetaData:
-    """The tables without the columns and indexes that are another database's alone."""
+    """The tables without what is another database's alone, or a later revision's."""
+
+    def is_here(info: dict[str, str]) -> bool:
+        return "since" not in info and info.get("only_on", dialect) == dialect
+
     copied = MetaData()
     for declared in metadata.tables.values():
+        if not is_here(declared.info):
+            continue
         table = declared.to_metadata(copied)
-        foreign = [c for c in table.columns if c.info.get("only_on", dialect) != dialect]
+        foreign = [c for c in table.columns if not is_here(c.info)]
         for column in foreign:
             column.system = True  # CREATE TABLE leaves it out
-        table.indexes -= {i for i in table.indexes if any(c in foreign for c in i.columns)}
+        table.indexes -= {
+            i for i in table.indexes if not is_here(i.info) or any(c in foreign for c in i.columns)
+        }
     return copied
 
 
