@@ -40,6 +40,7 @@ from tools.mandates.vault import (
     funding,
     gas_sponsorship,
     owner_calls,
+    purse_calls,
     vault_creation,
 )
 from tools.model.operation import Operation
@@ -79,6 +80,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *pay.OPERATIONS,
     *approval_detail.OPERATIONS,
     *owner_calls.OPERATIONS,
+    *purse_calls.OPERATIONS,
     *exit_plan.OPERATIONS,
     *vault_creation.TRANSACTIONS,
     *event_reports.OPERATIONS,

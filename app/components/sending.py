@@ -14,6 +14,8 @@ STEPS: Final[Mapping[str, str]] = {
     "unwind": "unwound",
     "record": "mark",
     "void": "purse_voided",
+    "drain": "purse_drained",
+    "sweep": "purse_drained",
 }
 """The step of the record that shows an action as done."""
 CALL_FIELDS: Final = ("chain_id", "to", "data", "value", "from", "step")

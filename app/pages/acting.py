@@ -8,9 +8,11 @@ from typing import Final
 from aiohttp import web
 
 from app.components import purse, refusal, sending
+from app.components.draft_form import hub_of
 from app.page_context import PageRequest, PageRoute
 from app.pages.mandate import recorded_value
 from app.replies import Json, Record
+from app.words import money
 from app.words.text import _
 from domain.money import Usdc
 
@@ -51,6 +53,23 @@ ACTS: Final[Mapping[str, Record]] = {
         _("The money stays in the purse, and no other payment is taken back."),
         _("The agent can sign new payments afterwards. To end that too, pause the agent."),
     ),
+    "drain": _texts(
+        _("Bring the money in the purse back"),
+        _(
+            "What is in the purse goes back into your vault and counts in the result. What "
+            "others sent to the purse comes straight to you."
+        ),
+        _("Bring it back into the vault"),
+        _("Nothing can be paid out of the purse any more: the mandate is closed."),
+        _("The agent’s key is not needed for this."),
+    ),
+    "sweep": _texts(
+        _("Bring the money in the purse back"),
+        _("What is in the purse comes to your wallet, all of it."),
+        _("Bring it to my wallet"),
+        _("It can go to no other place, no matter who sends this transaction."),
+        _("The result is fixed already; this changes nothing of it."),
+    ),
     "record": _texts(
         _("Record value"),
         _(
@@ -77,6 +96,7 @@ ACTS: Final[Mapping[str, Record]] = {
         _("No USDC may leave the vault in this transaction; the vault sees to that."),
     ),
 }
+FROM_PURSE: Final = ("drain", "sweep")
 NOTHING_INSIDE: Final = "0.000000"
 PATHS: Final[Mapping[str, str]] = {kind: kind for kind in ACTS} | {"record": "record-value"}
 """The page of each action."""
@@ -87,6 +107,9 @@ def _action_page(kind: str) -> Callable[[PageRequest], Awaitable[web.Response]]:
         public_id, agent = visit.path_part("id"), None
         read = await visit.run("mandate_get", public_id=public_id)
         call, refused = await visit.run_or_refusal(f"owner_{kind}_call", public_id=public_id)
+        if kind in FROM_PURSE:
+            brings = _brings(read, call)
+            return show_action(visit, kind, read, call, refused, brings=brings)
         if kind == "resume" and call is not None:
             terms = await visit.run("owner_terms", public_id=public_id)
             agent = str(terms["typed_data"]["message"]["agent"])
@@ -106,13 +129,16 @@ def show_action(
     *,
     agent: str | None = None,
     exit: Record | None = None,
+    brings: Record | None = None,
 ) -> web.Response:
     """`call` of the action's call operation, or the block of its refusal; `agent` who may act after
-    a resumption, `exit` the position that an unwind closes, with the texts of its page. `already`:
-    what the record says is done; who sees something else on the chain may still send it.
+    a resumption, `exit` the position that an unwind closes and `brings` what comes out of a purse,
+    with the texts of its page. `already`: what the record says is done; who sees something else on
+    the chain may still send it.
     """
     public_id, send = visit.path_part("id"), None
-    texts = ACTS[kind] if exit is None else Record({**ACTS[kind], **exit["texts"]})
+    own = exit or brings
+    texts = ACTS[kind] if own is None else Record({**ACTS[kind], **own["texts"]})
     if call is not None:
         button, look, steps = texts["button"], texts["look"], read["steps"]
         send = sending.view(kind, public_id, [call], button=button, look=look, steps=steps)
@@ -126,11 +152,33 @@ def show_action(
         recorded=recorded_value(read) if kind == "record" else None,
         purse=purse.view(read, visit.now) if kind == "void" else None,
         exit=exit,
+        brings=brings,
         sending=send,
         closes=refused is not None and refused["error"] == "withdraw_locked",
+        left_in_purse=_left_in_purse(read) if kind == "withdraw" else None,
         problem=refusal.view(refused, public_id),
     )
     return visit.show("act.html", view, chain_id=read["mandate"]["chain_id"])
+
+
+def _brings(read: Json, call: Json | None) -> Record:
+    """The amount that comes out of a purse and the contract that sends it, with the texts of its
+    page; the amount is None where it is not known.
+    """
+    amount, texts = None if call is None else call["in_purse"], Record()
+    if amount is not None and money.micros_of(amount):
+        says = _("Bring {amount} back from the purse").format(amount=money.sentence_amount(amount))
+        texts = Record(title=says, button=says)
+    return Record(amount=amount, hub=hub_of(read["mandate"]["allowed_targets"]), texts=texts)
+
+
+def _left_in_purse(read: Json) -> str | None:
+    """The amount that a withdrawal leaves in the purse and out of the result; None where
+    that is nothing, or the result is fixed.
+    """
+    inside = read["x402"]["in_purse"] if read.get("x402") else None
+    is_over = read["mandate"]["status"] == "settled"
+    return inside if inside is not None and money.micros_of(inside) > 0 and not is_over else None
 
 
 def _already(kind: str, read: Json) -> str:

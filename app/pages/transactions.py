@@ -15,10 +15,16 @@ from app.replies import Json, Record
 from app.words.status import Pill
 from app.words.text import _
 
-KINDS: Final[Mapping[str, str]] = {kind: kind for kind in acting.ACTS} | {"fund": "deposit"}
+KINDS: Final[Mapping[str, str]] = {kind: kind for kind in acting.ACTS} | {
+    "fund": "deposit",
+    "drain": "unwind",
+}
 PATHS: Final[Mapping[str, str]] = {"create": "create", "fund": "fund", **acting.PATHS}
 """The page on which an action starts over."""
-AFTERWARDS: Final[Mapping[str, str]] = {"create": "/fund", "stop": "/leave", "unwind": "/leave"}
+AFTERWARDS: Final[Mapping[str, str]] = {
+    "create": "/fund",
+    **dict.fromkeys(("stop", "unwind", "drain", "sweep"), "/leave"),
+}
 """The page on which an action goes on once it is done."""
 OUTCOMES: Final[Mapping[str, tuple[Pill, str]]] = {
     "reverted": (
@@ -58,6 +64,7 @@ OUTCOMES: Final[Mapping[str, tuple[Pill, str]]] = {
         ),
     ),
 }
+NOTHING: Final = acting.NOTHING_INSIDE
 OVER: Final = frozenset({"reverted", "not_seen", "elsewhere", "landed"})
 UNANSWERED: Final = 500  # from here on a status says nothing of what was asked
 
@@ -102,7 +109,7 @@ async def show_transaction(visit: PageRequest) -> web.Response:
     public_id, tx_hash = visit.path_part("id"), visit.path_part("hash")
     purpose, separator, before = (visit.query("for") or "").partition(".")
     raw, refused = await _reconcile(visit, tx_hash)
-    read = await visit.run("mandate_get", public_id=public_id, parts="mandate,steps")
+    read = await visit.run("mandate_get", public_id=public_id, parts="mandate,steps,x402")
     outcome, creates = raw["outcome"], purpose == "create"
     done = outcome == "not_seen" and _has_happened(purpose, before if separator else None, read)
     # Another wallet's transaction may have created the vault; only attaching it shows that.
@@ -114,7 +121,10 @@ async def show_transaction(visit: PageRequest) -> web.Response:
         )
         done = result is not None
     if done:
-        return visit.go(f"/app/mandates/{public_id}{AFTERWARDS.get(purpose, '')}")
+        goes_on = AFTERWARDS.get(purpose, "")
+        if purpose == "withdraw" and read.get("x402") and read["x402"]["in_purse"] != NOTHING:
+            goes_on = "/leave"  # what is in the purse comes after it
+        return visit.go(f"/app/mandates/{public_id}{goes_on}")
     if refused is not None and refused["error"] == "tx_pending":
         outcome, refused = "pending", None
     if outcome == "unknown" and raw.get("block"):  # a receipt that tells of other contracts alone

@@ -1,5 +1,6 @@
-"""The way out: each position is left by its name, then everything is withdrawn. What comes next is
-read from the vault each time, so that the page can be left and opened again at any step.
+"""The way out: each position is left by its name, what is in the purse is brought back, then
+everything is withdrawn. What comes next is read from the vault each time, so that the page can be
+left and opened again at any step.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from aiohttp import web
 from app.components import refusal
 from app.components.draft_form import hub_of
 from app.page_context import PageRequest, PageRoute
-from app.pages.acting import show_action
+from app.pages.acting import FROM_PURSE, show_action
 from app.replies import Json, Record
 from app.words import money
 from app.words.text import _
@@ -24,7 +25,7 @@ NOTHING: Final = 10_000  # micro-USDC: what is worth less is not worth its gas
 
 
 async def show_leave(visit: PageRequest) -> web.Response:
-    """Close each position, wait where one cannot be closed, withdraw."""
+    """Close each position, wait where one cannot be closed, empty the purse, withdraw."""
     public_id = visit.path_part("id")
     read = await visit.run("mandate_get", public_id=public_id)
     plan = await visit.run("owner_close_all_plan", public_id=public_id)
@@ -33,9 +34,18 @@ async def show_leave(visit: PageRequest) -> web.Response:
     closable = any(p["href"] and p["problem"] is None for p in positions)
     cash = money.micros_of(read["progress"]["cash"])
     is_over = read["mandate"]["status"] == "settled" and cash <= 0
-    now = "stop" if stops else "close" if closable else "done" if is_over else "withdraw"
+    purse = next((s for s in plan["steps"] if s["step"] in FROM_PURSE), None)
+    step = purse["step"] if purse and money.micros_of(purse["value_est"]) >= NOTHING else ""
+    if stops or closable:
+        now = "stop" if stops else "close"
+    elif step == "drain" or (step == "sweep" and is_over):
+        now = step
+    else:
+        now = "done" if is_over else "withdraw"
     now_out = _sums(read["progress"]["cash"], positions) if positions and not stops else None
-    view = Record(read, stops=stops, positions=positions, now=now, plan=plan, sums=now_out)
+    view = Record(
+        read, stops=stops, positions=positions, now=now, plan=plan, sums=now_out, purse=purse
+    )
     return visit.show("leave.html", view, chain_id=read["mandate"]["chain_id"])
 
 

@@ -33,7 +33,7 @@ from tools.keeper.claim_expiry import expire_claims
 from tools.keeper.ingest import IngestContext
 from tools.keeper.marks import DUST, mark_vaults
 from tools.keeper.reconciliation import Mismatch, compare_vaults
-from tools.keeper.settlement import AT_THE_FLOOR, due, send_for
+from tools.keeper.settlement import AT_THE_FLOOR, drains, due, send_for, window_over
 from tools.keeper.settlement import OPERATIONS as SETTLEMENT
 from tools.keeper.unexplained import flag_unexplained
 from tools.model.operation import Caller, Deps
@@ -158,6 +158,7 @@ class VaultUpkeep:
                 continue
             in_purse = filled.get(mandate.public_id, ZERO)
             to_settle = due(mandate, vault) or (vault.settled and bool(in_purse))
+            to_settle &= not (in_purse and _waits_for_purse(mandate, vault, dry=dry))
             _warn_near_floor(mandate, vault, in_purse)
             # After the close a mark stops nothing: it would only lower the bar of the exits.
             at_line = mandate.public_id in low and not closed(mandate, vault)
@@ -333,6 +334,13 @@ class VaultUpkeep:
     def _rest_fee(self, public_id: str, uow: UnitOfWork) -> None:
         """A settled mandate whose agent cannot be paid holds none back that works."""
         uow.work.rest_fee(public_id, self.deps.clock.now() + timedelta(seconds=REST_S))
+
+
+def _waits_for_purse(mandate: Mandate, vault: VaultState, *, dry: bool) -> bool:
+    """True where a settlement would fix a result that lacks what lies in the purse, and its owner
+    or agent may still take that back: the keeper does not, and leaves them three days for it.
+    """
+    return not (vault.settled or drains(mandate, vault, dry=dry) or window_over(mandate, vault))
 
 
 def _warn_near_floor(mandate: Mandate, vault: VaultState, in_purse: Usdc) -> None:

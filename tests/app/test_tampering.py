@@ -438,6 +438,26 @@ async def test_only_what_makes_the_payments_of_this_purse_void_is_sent(paying: S
     assert len(cases) > 15
 
 
+@pytest.mark.parametrize(
+    ("kind", "ends"), [("drain", "owner_stop_call"), ("sweep", "owner_withdraw_call")]
+)
+async def test_only_what_empties_the_purse_of_this_vault_is_sent(
+    paying: Site, kind: str, ends: str
+) -> None:
+    purse = await opened(paying.world)
+    await purse.fund("20")
+    await sent(purse.m, ends)
+    browser = await paying.signed_in(purse.m.owner_wallet)
+    page = as_sent(
+        await browser.get(f"/app/mandates/{purse.m.id}/{kind}"), purse.m.owner_wallet.address
+    )
+    assert node("sends.mjs", "send.js", [page]) == [True]
+    cases = dict(unlike(page))
+    found = dict(zip(cases, node("sends.mjs", "send.js", list(cases.values())), strict=True))
+    assert [name for name, would in found.items() if would] == []
+    assert len(cases) > 15
+
+
 def test_what_is_under_way_holds_its_own_page_and_position_and_no_other() -> None:
     base = "/app/mandates/m_a"
     exits = [

@@ -142,6 +142,7 @@ PositionOut: product book side margin_mode
 PreparedBy: id
 ProbedPosition: key
 Product: product tick_example funding_hourly
+PurseCallOut: message
 PurseRead: purse hub payees
 PurseTerms: payees hub
 PurseTold: hub

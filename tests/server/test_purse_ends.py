@@ -56,6 +56,30 @@ async def test_what_lies_in_the_purse_goes_back_before_the_settlement(world: Wor
     assert (await verify(world.store)).ok
 
 
+async def test_in_dry_run_the_owner_has_three_days_to_take_the_purse_back_before_the_settlement(
+    world: World,
+) -> None:
+    world.deps = replace(world.deps, defaults=replace(world.deps.defaults, stop_line_dry_run=True))
+    purse = await opened(world)
+    await purse.fund("20")
+    await purse.pay("5")
+    keeper = ticks(world)
+    await stopped(purse)
+    await keeper.round()
+    plan = (await purse.m.as_owner("owner_close_all_plan")).body["steps"]
+    assert [s["step"] for s in plan] == ["drain", "settle", "withdraw"]
+    told = (await purse.m.as_owner("owner_drain_call")).body
+    assert told["in_purse"] == plan[0]["value_est"] == "15.000000"
+    assert told["simulation"]["ok"]
+    await mined(world, purse.m.owner_wallet, told["call"])
+    for _ in range(3):
+        await keeper.round()
+    read = await purse.m.read()
+    assert (read["mandate"]["status"], read["progress"]["cash"]) == ("settled", "495.000000")
+    assert (await purse.read())["in_purse"] == await purse.balance() == "0.000000"
+    assert (await verify(world.store)).ok
+
+
 async def test_in_dry_run_nothing_goes_back_and_the_owner_has_the_rest_after_the_settlement(
     world: World,
 ) -> None:
@@ -65,6 +89,12 @@ async def test_in_dry_run_nothing_goes_back_and_the_owner_has_the_rest_after_the
     keeper = ticks(world)
     await keeper.round()
     await stopped(purse)
+    for _ in range(3):
+        await keeper.round()
+    # The result is not fixed while owner or agent may still take back what lies in the purse.
+    assert (await purse.m.read())["mandate"]["status"] == "stopped"
+    world.clock.forward(days=3, minutes=1)
+    world.evm.chain.mine()
     for _ in range(3):
         await keeper.round()
     read = await purse.m.read()

@@ -103,20 +103,26 @@ async def settle(deps: Deps, caller: Caller, mandate: Mandate) -> SettlementTxs:
 async def _drain_purse(
     deps: Deps, chain: Chain, mandate: Mandate, vault: VaultState, sent: list[str]
 ) -> Mandate:
-    """Take what lies in the purse back into the closed vault, so that the settlement counts it.
-
-    A floor stop whose terms keep what is open keeps this too, for the owner to decide; and in dry
-    run nothing is taken out.
+    """Take what lies in the purse back into the closed vault, so that the settlement counts it,
+    where the keeper does that.
     """
     state = await _filled_purse(deps, chain, mandate)
-    if state is None or (vault.stop_reason == AT_THE_FLOOR and mandate.on_floor == "keep"):
+    if state is None or mandate.purse is None:
         return mandate
     dry = await deps.store.read(lambda uow: switches(uow, deps.defaults).stop_line_dry_run)
-    if dry or mandate.purse is None:
-        log.warning("%s settles with %s in its purse; dry run", mandate.public_id, state.balance)
+    if not drains(mandate, vault, dry=dry):
+        log.warning("%s settles with %s in its purse", mandate.public_id, state.balance)
         return mandate
     hub, data = mandate.purse.hub, chain.purse_call("drain")
     return await send_for(deps, chain, mandate, "unwind", sent, hub, data)
+
+
+def drains(mandate: Mandate, vault: VaultState, *, dry: bool) -> bool:
+    """Whether the keeper takes what lies in the purse back before it settles: not in dry run, and
+    not after a floor stop whose terms keep what is open for the owner to decide.
+    """
+    keeps = vault.stop_reason == AT_THE_FLOOR and mandate.on_floor == "keep"
+    return not (dry or keeps)
 
 
 async def _sweep_purse(deps: Deps, chain: Chain, mandate: Mandate, sent: list[str]) -> None:
@@ -202,10 +208,14 @@ def due(mandate: Mandate, vault: VaultState) -> bool:
         return False
     if vault.settled:
         return vault.fee_owed > Usdc(0)
+    return vault.withdrawable and (vault.measured or window_over(mandate, vault))
+
+
+def window_over(mandate: Mandate, vault: VaultState) -> bool:
+    """True once the three days after the close are over in which the agent may still unwind."""
     stopped_at = mandate.stopped_at if vault.stopped else None
     ends = [at for at in (stopped_at, mandate.ends_at) if at is not None]
-    over = bool(ends) and vault.block.at >= min(ends) + UNWIND_WINDOW
-    return vault.withdrawable and (vault.measured or over)
+    return bool(ends) and vault.block.at >= min(ends) + UNWIND_WINDOW
 
 
 AGAIN: Final = NextStep(

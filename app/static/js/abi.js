@@ -10,7 +10,7 @@ export const TERMS = fields("publicId string,owner address,agent address,budgetU
 export const LISTS = [list("calls", "target address,selector bytes4,selfArgs uint32"), list("probes", "target address,selector bytes4")];
 export const ABI = [
   fn("create", { name: "t", type: "tuple", components: TERMS }, ...LISTS, ...fields("signature bytes")),
-  ...["revokeAgent", "stop", "record", "withdrawAll", "void"].map((name) => fn(name)), fn("setAgent", ...fields("agent address")),
+  ...["revokeAgent", "stop", "record", "withdrawAll", "void"].map((name) => fn(name)), fn("setAgent", ...fields("agent address")), fn("sweep", ...fields("vault address")),
   fn("deposit", ...fields("amount")), fn("approve", ...fields("spender address,amount")), fn("unwind", ...fields("target address,data bytes")),
   fn("deploy", { name: "policy", type: "tuple", components: fields("perPayment uint128,perDay uint128,float uint128,payees bytes32") }),
 ];

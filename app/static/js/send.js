@@ -19,6 +19,8 @@ const SAYS = {
   withdraw: vault("withdrawAll"),
   void: (s) => [[s("purse"), "void"]],
   unwind: vault("unwind", "target", "exit"),
+  drain: (s) => [[s("vault"), "unwind", s("hub"), "0x9890220b"]],
+  sweep: (s) => [[s("hub"), "sweep", s("vault")]],
 };
 
 /** True where the factory is given the seventeen signed values and their list. */

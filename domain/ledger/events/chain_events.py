@@ -152,7 +152,7 @@ PURSE_EVENTS: Final = (
                step=("outcome", "purse_funded"),
                reads=lambda a: (PurseMoved(change="funded", purse=a["purse"]), Usdc(a["amount"]))),
     ChainEvent(log="PurseDrained", kind=LedgerKind.NOTE, payload_type=PurseMoved,
-               step=("outcome", "purse_drained"), reads=_drained),
+               step=("outcome", "purse_drained"), call="sweep", reads=_drained),
     ChainEvent(log="PurseReceived", kind=LedgerKind.NOTE, payload_type=PurseMoved,
                step=("outcome", "purse_came_in"), reads=_came_in),
     ChainEvent(log="PurseVoided", kind=LedgerKind.NOTE, payload_type=PurseMoved,

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from domain.chain_facts import Call, Simulation
+from domain.chain_facts import Call, PurseState, Simulation
 from domain.mandates.market_exits import MarketPosition
 from domain.mandates.markets import Market, from_config
 from domain.money import Usdc
@@ -29,22 +29,26 @@ from tools.context.snapshot_loader import (
     load_snapshot,
     require_chain,
 )
+from tools.mandates.vault.purse_calls import drain_call, is_settled, sweep_call, worth_a_step
 from tools.mandates.vault.simulated_calls import (
     call_parts,
     gather_simulated,
     owner_call,
     owner_call_factory,
+    purse_if_readable,
     require_vault,
 )
 from tools.model.fields import OneMandate
 from tools.model.operation import HEAVY, Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.shared_models import ExplainedCall, Simulated
 
-StepName = Literal["stop", "unwind", "settle", "withdraw"]
+StepName = Literal["stop", "unwind", "drain", "settle", "withdraw", "sweep"]
 
 
 class PlanStep(ResponseModel):
-    """One step out; a position is unwound by a call that its market's exit names."""
+    """One step out; a position is unwound by a call that its market's exit names. `drain` and
+    `sweep` bring back what lies in the purse, whose amount is `value_est`.
+    """
 
     n: int
     step: StepName
@@ -80,10 +84,11 @@ class PlanOut(ResponseModel):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanFacts(GatheredFacts):
     """The vault now, what its stop would do, and its positions in the listed markets, by their ids;
-    without those that could not be read.
+    without those that could not be read. `purse` where there is one that could be.
     """
 
     positions: Mapping[str, MarketPosition]
+    purse: PurseState | None
 
 
 async def gather_plan(deps: Deps, caller: Caller, request: OneMandate) -> PlanFacts:
@@ -96,7 +101,10 @@ async def gather_plan(deps: Deps, caller: Caller, request: OneMandate) -> PlanFa
             where = market.address or "", market.share_token, facts.vault.address
             with suppress(Refused):
                 positions[market.id] = await chain.market_position(*where)
-    return copy_fields(PlanFacts, facts, positions=positions)
+    purse = None
+    if chain is not None and facts.vault and mandate.has_purse:
+        purse = await purse_if_readable(deps, chain, mandate)
+    return copy_fields(PlanFacts, facts, positions=positions, purse=purse)
 
 
 def close_all_plan(uow: UnitOfWork, ctx: RequestContext[OneMandate, PlanFacts]) -> PlanOut:
@@ -111,11 +119,19 @@ def close_all_plan(uow: UnitOfWork, ctx: RequestContext[OneMandate, PlanFacts]) 
         why = "Stop the vault and revoke the agent."
         steps.append(_sent(chain, "stop", why, stop, ctx.facts.simulation))
     steps += _exits(snapshot, at, ctx.facts.positions)
+    purse = ctx.facts.purse if worth_a_step(ctx.facts.purse) else None
+    if purse is not None and not is_settled(snapshot):
+        back = drain_call(chain, mandate)
+        why = "Take what is in the purse back into the vault: the result counts it then."
+        steps.append(_of_purse(_sent(chain, "drain", why, back), purse))
     if state is None or not state.settled:
         settle = owner_call(chain, mandate, "settle")
         steps.append(_sent(chain, "settle", "Fix the result, once; the keeper may too.", settle))
     withdraw = owner_call(chain, mandate, "withdrawAll")
     steps.append(_sent(chain, "withdraw", "Take everything out.", withdraw))
+    if purse is not None and is_settled(snapshot):
+        why = "Have what is in the purse sent to you."
+        steps.append(_of_purse(_sent(chain, "sweep", why, sweep_call(chain, mandate)), purse))
     out = leaving(snapshot, at)
     return PlanOut(
         steps=[s.model_copy(update={"n": n}) for n, s in enumerate(steps, start=1)],
@@ -147,6 +163,10 @@ def _sent(
 ) -> PlanStep:
     """A step that is a transaction of the owner's."""
     return PlanStep(n=0, step=step, text=text, **call_parts(chain, call, tried))
+
+
+def _of_purse(step: PlanStep, purse: PurseState) -> PlanStep:
+    return step.model_copy(update={"value_est": purse.balance})
 
 
 def _exit(

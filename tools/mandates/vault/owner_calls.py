@@ -63,6 +63,7 @@ from tools.mandates.vault.simulated_calls import (
     gather_simulated,
     owner_call,
     owner_call_factory,
+    purse_if_readable,
     require_vault,
 )
 from tools.model.fields import OneMandate
@@ -273,16 +274,12 @@ async def gather_void(deps: Deps, caller: Caller, request: OneMandate) -> VoidFa
     """Read vault and purse, and simulate the call."""
     mandate = await load_mandate(deps, caller, request.public_id)
     facts, chain = await gather_facts(deps, mandate), chain_or_none(deps, mandate)
-    purses = await deps.store.read(lambda uow: uow.chainlog.purses_of(mandate.public_id))
-    if chain is None or not purses or facts.now.vault is None:
+    if chain is None or facts.now.vault is None:
         return VoidFacts(vault=facts.now.vault)
-    place = deps.chains.address(purses[0].address)
-    try:
-        with chain.short_deadline():
-            state = (await chain.purse_states([place])).get(place.lower())
-    except Refused:
+    state = await purse_if_readable(deps, chain, mandate)
+    if state is None:
         return VoidFacts(vault=facts.now.vault)
-    tried = await simulation_if_readable(chain, _void(chain, mandate, place))
+    tried = await simulation_if_readable(chain, _void(chain, mandate, state.address))
     return VoidFacts(vault=facts.now.vault, state=state, simulation=tried)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypedDict
 
-from domain.chain_facts import Call, Simulation, VaultFunction
+from domain.chain_facts import Call, PurseState, Simulation, VaultFunction
 from domain.mandates.mandate import Mandate
 from domain.money import Usdc
 from domain.ports import Chain
@@ -73,6 +73,19 @@ def owner_call(
 def owner_call_factory(function: VaultFunction) -> Makes:
     """A call of the vault that takes no argument, for the owner to send."""
     return partial(owner_call, function=function)
+
+
+async def purse_if_readable(deps: Deps, chain: Chain, mandate: Mandate) -> PurseState | None:
+    """The mandate's purse at the newest block; None where there is none, or no answer."""
+    purses = await deps.store.read(lambda uow: uow.chainlog.purses_of(mandate.public_id))
+    if not purses:
+        return None
+    place = deps.chains.address(purses[0].address)
+    try:
+        with chain.short_deadline():
+            return (await chain.purse_states([place])).get(place.lower())
+    except Refused:
+        return None
 
 
 def gather_simulated(make: Makes) -> Callable[[Deps, Caller, OneMandate], Awaitable[GatheredFacts]]:

@@ -36,7 +36,9 @@ from tools.model.fields import OneMandate, TxHash
 from tools.model.operation import Caller, Deps, Operation, RequestContext, ResponseModel
 from tools.model.shared_models import ExplainedCall, Simulated
 
-TxKind = Literal["stop", "pause", "resume", "record", "withdraw", "unwind", "deposit", "void"]
+TxKind = Literal[
+    "stop", "pause", "resume", "record", "withdraw", "unwind", "deposit", "void", "sweep"
+]
 
 
 class CallOut(ResponseModel):
