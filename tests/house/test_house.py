@@ -164,3 +164,9 @@ def test_nothing_tracked_names_a_registry_or_a_path_of_this_machine() -> None:
             text = path.read_text(errors="ignore")
             assert here not in text, name
             assert not fixed.search(text), name
+
+
+def test_the_schema_of_the_first_release_stays() -> None:
+    first, *_ = sorted((ROOT / "storage" / "migrations" / "versions").glob("r*.py"))
+    how = "a change of a table is a revision of its own: CONTRIBUTING.md, How to change a table"
+    assert first.name == "r0040_schema.py", how
