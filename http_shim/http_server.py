@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import ipaddress
 import logging
 import socket
+import struct
+import sys
 from typing import Final
 
 import anyio
@@ -22,12 +25,16 @@ SHUTDOWN_S: Final = 1
 FAREWELL_S: Final = 0.3
 FIRST_S: Final = 1
 LOOK_S: Final = 0.02
-# Of the loop, in which it takes what waits in the system's queue: closing would reset that.
-TURNS: Final = 2
 LINGER_S: Final = 1
 KEPT_S: Final = 75  # a connection on which nothing is asked
 BACKLOG: Final = 1_024
 ACCEPTS: Final = 64
+HANDSHAKE_S: Final = 0.05
+# Of the loop: those that empty a full queue, and one to accept and one to attach the last of it.
+TURNS: Final = BACKLOG // ACCEPTS + 2
+SO_ATTACH_FILTER: Final = 26  # of Linux; the socket module does not name it
+# Classic BPF over a TCP header: load its flags; where SYN is set, take nothing of it; else take all.
+NO_SYN: Final = ((0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
 # aiohttp's own access log; ours is written where the route is known.
 QUIET: Final[dict[str, object]] = {"access_log": None}
 
@@ -62,6 +69,17 @@ class _Site(web.SockSite):
         self._server = await loop.create_server(connection, sock=self._sock, backlog=ACCEPTS)
         # The system's queue is longer than what is taken out of it in one go.
         self._sock.listen(BACKLOG)
+
+    def turn_away(self) -> None:
+        """Let no further connection begin; those that did are still accepted. A client that begins
+        one now tries again by itself a second later, and is refused then, which a balancer takes to
+        another process. Systems other than Linux have no means for it.
+        """
+        if sys.platform != "linux":
+            return
+        program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *x) for x in NO_SYN))
+        where = struct.pack("HP", len(NO_SYN), ctypes.addressof(program))
+        self._sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, where)
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -114,6 +132,10 @@ async def drain_connections(runner: web.AppRunner) -> None:
     request is on its way, and a balancer does not send that to another process.
     """
     sites = [site for site in runner.sites if isinstance(site, _Site)]
+    # Closing a port resets what began on it and was not attached to the server: that comes first.
+    for site in sites:
+        site.turn_away()
+    await asyncio.sleep(HANDSHAKE_S)
     for _ in range(TURNS):
         await asyncio.sleep(0)
     for site in sites:
