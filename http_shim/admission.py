@@ -154,7 +154,7 @@ def is_noise(request: web.Request, status: int) -> bool:
     asker = request.get(ASKER)
     known = asker is not None and asker.caller is not ANONYMOUS
     refused = 400 <= status < 500 or (asker is not None and asker.limited is not None)
-    return FRONT in request.app and not known and refused
+    return not known and refused
 
 
 def is_probe(request: web.Request) -> bool:
@@ -162,7 +162,7 @@ def is_probe(request: web.Request) -> bool:
     because a caller that used up the limit of the balancer's address would take the service out of
     it, and so writes no line of its own.
     """
-    return FRONT in request.app and request.rel_url.raw_path in HEALTH_PATHS
+    return request.rel_url.raw_path in HEALTH_PATHS
 
 
 def _is_mcp(path: str) -> bool:

@@ -159,7 +159,7 @@ def _beginning(deps: Deps) -> web.Application:
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Put the request id and the security headers on every answer, streams too."""
     headers = response.headers
-    headers["X-Request-Id"] = request.get(REQUEST_ID) or _request_id(request)
+    headers["X-Request-Id"] = request.get(REQUEST_ID) or _request_id(request, request.app)
     headers["Server"] = "wallet"
     for name, value in SECURITY_HEADERS.items():
         headers.setdefault(name, value)
@@ -168,14 +168,15 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
         headers["Connection"] = "close"
 
 
-def _request_id(request: web.Request) -> str:
-    return request_id(request.headers.get("X-Request-Id", ""), request.app[DEPS].ids)
+def _request_id(request: web.Request, app: web.Application) -> str:
+    return request_id(request.headers.get("X-Request-Id", ""), app[DEPS].ids)
 
 
 @web.middleware
 async def error_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """One shape for every error, one line in the log; it names the route, never what was sent."""
-    request[REQUEST_ID] = request_id = _request_id(request)
+    app = request.app
+    request[REQUEST_ID] = request_id = _request_id(request, app)
     if (span := current_span()) is not None:
         span.add({"wallet.request_id": request_id})
     with log_context(request=request_id, **mandate_of(request.match_info)):
@@ -192,13 +193,15 @@ async def error_middleware(request: web.Request, handler: Handler) -> web.Stream
         spent = time.perf_counter() - started
         resource = request.match_info.route.resource
         route = resource.canonical if resource else "other"
-        request.app[METRICS].count(request.method, route, response.status, spent)
-        if is_probe(request):
-            if number := request.app[FRONT].probed.count():
+        app[METRICS].count(request.method, route, response.status, spent)
+        if FRONT not in app:
+            _log_request(request, route, response.status, spent)
+        elif is_probe(request):
+            if number := app[FRONT].probed.count():
                 probes = "%d probes of health since this was last said, the last answered %d"
                 log.info(probes, number, response.status)
         elif is_noise(request, response.status):
-            if number := request.app[FRONT].limited.count():
+            if number := app[FRONT].limited.count():
                 log.info("%d refusals of strangers since this was last said", number)
             if response.status == 429:
                 # A flood that waits for each answer before it asks again becomes a slow one.

@@ -9,9 +9,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 from http_shim.admission import ASKER
-from http_shim.principal import STATE
+from http_shim.principal import HEADERS, STATE
 
 log = logging.getLogger("wallet.http")
 
@@ -78,7 +79,7 @@ class AsgiBridge:
             await self._app(call.scope(), call.receive, call.send)
         except Exception:
             if not is_gone(request):
-                if call.response is None:
+                if call.response is None or not call.response.prepared:
                     raise
                 log.exception("the application failed in the middle of its answer")
         finally:
@@ -109,15 +110,17 @@ class _AsgiCall:
     """One request in ASGI's words."""
 
     def __init__(self, request: web.Request, body: bytes):
-        self.request, self._body = request, body
+        self.request, self._body, self._parts = request, body, list[bytes]()
         self.done, self._read, self._whole = asyncio.Event(), False, False
         self.response: web.StreamResponse | None = None
 
     def scope(self) -> Message:
         request = self.request
         peer, local = request.get_extra_info("peername"), request.get_extra_info("sockname")
+        state: Message = {HEADERS: request.headers}
+        if (asker := request.get(ASKER)) is not None:
+            state[STATE] = asker
         path, _, query = request.raw_path.partition("?")
-        asker = request.get(ASKER)
         return {
             "type": "http",
             # Up to 2.3, sending to a client that went away does nothing; from 2.4 on it has to
@@ -133,7 +136,7 @@ class _AsgiCall:
             "client": tuple(peer[:2]) if peer else None,
             "server": tuple(local[:2]) if local else None,
             "headers": [(k.lower(), v) for k, v in request.raw_headers],
-            "state": {} if asker is None else {STATE: asker},
+            "state": state,
         }
 
     async def receive(self) -> Message:
@@ -156,10 +159,21 @@ class _AsgiCall:
             if message["type"] == "http.response.start":
                 if self.response is not None:
                     raise RuntimeError("the application answered twice")
-                self.response = web.StreamResponse(status=message["status"])
-                for name, value in message.get("headers", ()):
-                    self.response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
-                await self.response.prepare(self.request)
+                headers = CIMultiDict(
+                    [
+                        (name.decode("latin-1"), value.decode("latin-1"))
+                        for name, value in message.get("headers", ())
+                    ]
+                )
+                if "Content-Length" in headers:
+                    # Its body comes at once: both are sent together.
+                    self.response = web.Response(status=message["status"], headers=headers)
+                else:
+                    self.response = web.StreamResponse(status=message["status"], headers=headers)
+                    await self.response.prepare(self.request)
+            elif isinstance(self.response, web.Response):
+                self._parts.append(message.get("body", b""))
+                self._whole = not message.get("more_body", False)
             elif self.response is not None:
                 if message.get("body") and self.request.method != "HEAD":
                     await self.response.write(message["body"])
@@ -168,11 +182,14 @@ class _AsgiCall:
                     await self.response.write_eof()
 
     def answer(self) -> web.StreamResponse:
-        """The response object for aiohttp; its bytes are on their way already."""
-        if self.response is None:
+        """The response object for aiohttp; the bytes of a stream are on their way already."""
+        response = self.response
+        if response is None or not (self._whole or response.prepared):
             if is_gone(self.request):
                 return web.Response(status=499)
             raise RuntimeError("the application did not answer")
-        if not self._whole and self.request.transport is not None:
+        if isinstance(response, web.Response):
+            response.body = b"".join(self._parts)
+        elif not self._whole and self.request.transport is not None:
             self.request.transport.abort()
-        return self.response
+        return response

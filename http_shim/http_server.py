@@ -33,7 +33,7 @@ HANDSHAKE_S: Final = 0.05
 # Of the loop: those that empty a full queue, and one to accept and one to attach the last of it.
 TURNS: Final = BACKLOG // ACCEPTS + 2
 SO_ATTACH_FILTER: Final = 26  # of Linux; the socket module does not name it
-# Classic BPF over a TCP header: load its flags; where SYN is set, take nothing of it; else take all.
+# Classic BPF over a TCP header: load its flags, drop what has SYN set, keep all else.
 NO_SYN: Final = ((0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
 # aiohttp's own access log; ours is written where the route is known.
 QUIET: Final[dict[str, object]] = {"access_log": None}

@@ -33,10 +33,12 @@ def _all(headers: Mapping[str, str], name: str) -> list[str]:
 
 def _only(headers: Mapping[str, str], name: str) -> str | None:
     """A header that may come once."""
+    if name not in headers:
+        return None
     values = _all(headers, name)
     if len(values) > 1:
         raise Refused(refusal("unauthenticated", needs="one credential, not two"))
-    return values[0] if values else None
+    return values[0]
 
 
 def credential_of(headers: Mapping[str, str]) -> tuple[Header, str] | None:

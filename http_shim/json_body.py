@@ -28,8 +28,8 @@ DECIMALS: Final = 6
 # No text of a caller begins so: NUL is refused in all of them.
 _MARK: Final = "\0number "
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,3})?")
-# Where a number may have a point or an exponent; texts have such places too.
-_POINT: Final = re.compile(r"[0-9][.eE]")
+# Where a number may have a point or an exponent, and few texts have: versions begin at a quote.
+_POINT: Final = re.compile(r"(?:^|[\s:,\[])-?[0-9]+[.eE]")
 _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 # A text, whole or without its end; what separates and nests.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)

@@ -18,7 +18,9 @@ from tools.sign_in import caller_of_credential
 
 # Beyond so much of a body nobody who asked too often is answered as by a tool.
 TOLD_MAX: Final = 8 * 1024
-STATE: Final = "wallet.asker"  # where it stands in an ASGI scope's state
+# Where it stands in an ASGI scope's state, and the headers as they were read.
+STATE: Final = "wallet.asker"
+HEADERS: Final = "wallet.headers"
 
 
 @dataclass(frozen=True, slots=True)

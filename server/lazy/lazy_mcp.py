@@ -16,8 +16,7 @@ from http_shim.asgi_bridge import Message
 from tools.model.operation import Deps
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
-
+    from server.mcp_api.http_app import McpApp
     from server.mcp_api.server import Tools, WalletServer
 
 log = logging.getLogger("wallet.mcp")
@@ -34,7 +33,7 @@ class LazyMcpApp:
         self._deps = deps
         self._server: WalletServer | None = None
         self._requested = asyncio.Event()
-        self._app: asyncio.Future[Starlette] = asyncio.get_running_loop().create_future()
+        self._app: asyncio.Future[McpApp] = asyncio.get_running_loop().create_future()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or run from start-up to shutdown."""
@@ -44,7 +43,7 @@ class LazyMcpApp:
         app = await self.load()
         await app(scope, receive, send)
 
-    async def load(self) -> Starlette:
+    async def load(self) -> McpApp:
         """The application behind it. Errors: whatever keeps it from being loaded."""
         self._requested.set()
         # One that gives up waiting must not take the others' application along.
@@ -84,7 +83,7 @@ class LazyMcpApp:
             await ended
             group.cancel_scope.cancel()
 
-    def _loaded(self) -> tuple[WalletServer, Tools, Starlette]:
+    def _loaded(self) -> tuple[WalletServer, Tools, McpApp]:
         from server.mcp_api.http_app import mcp_app
         from server.mcp_api.server import build_server
 

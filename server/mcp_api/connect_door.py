@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,7 +18,7 @@ from http_shim.json_body import aside, read
 from http_shim.oauth_routes import CONNECT, RESOURCE_METADATA
 from http_shim.principal import RequestPrincipal
 from server.mcp_api.principal import asker_in
-from server.mcp_api.session_limits import replayed
+from server.mcp_api.session_limits import headers_of, replayed
 from storage.errors import Unavailable
 from tools.dispatch.run import refused_reply, unavailable
 from tools.model.operation import Deps
@@ -62,7 +61,7 @@ class ConnectDoor:
         if scope["method"] == "POST":
             message = await receive()
             receive = replayed(message, receive)
-            named = Headers(scope=scope).get("mcp-name")
+            named = headers_of(scope).get("mcp-name")
             called = await aside(_called, message.get("body", b""))
             needed = [await self._scope_of(name) for name in {*called, *([named] if named else [])}]
             held = () if access is None else access.scopes
@@ -81,7 +80,7 @@ class ConnectDoor:
             return self._answer(asker.limited)
         if access is not None and access.resource == base + path:
             return None
-        headers = Headers(scope=scope)
+        headers = headers_of(scope)
         sent = "authorization" in headers or "x-service-user-key" in headers
         needs = "an access token of an app for this address"
         refused = Refused(refusal("unauthenticated", needs=needs, next=(HOW,)))

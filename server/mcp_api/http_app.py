@@ -13,10 +13,6 @@ from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from sse_starlette.sse import AppStatus
-from starlette.applications import Starlette
-from starlette.datastructures import Headers
-from starlette.middleware import Middleware
-from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.mcp_api.connect_door import ConnectDoor
@@ -28,6 +24,7 @@ from server.mcp_api.session_limits import (
     MODERN,
     STRANGERS_SESSIONS,
     SessionGuard,
+    headers_of,
     replayed,
 )
 from tools.model.toolsets import HEADER
@@ -79,118 +76,144 @@ class _Sse:
 
 
 class _Leaving:
-    """Ends a request of the 2026 era when its caller goes: that is how a call is cancelled there,
+    """Ends a call of the 2026 era when its caller goes: that is how a call is cancelled there,
     and the SDK does not look where it answers in JSON. A write that has begun is finished.
+    Only calls that are still open at the next look are watched: most are over before that.
     """
 
     def __init__(self, app: ASGIApp):
         self._app = app
+        self._open: dict[anyio.CancelScope, Receive] = {}
+        self._watching: dict[anyio.CancelScope, asyncio.Task[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if (
-            scope["type"] != "http"
-            or scope["method"] != "POST"
-            or Headers(scope=scope).get("mcp-protocol-version") not in MODERN
+        if scope["method"] != "POST" or (
+            headers_of(scope).get("mcp-protocol-version") not in MODERN
         ):
             await self._app(scope, receive, send)
             return
-        request, loop = await receive(), asyncio.get_running_loop()
-        watching: list[asyncio.Task[None]] = []
-        with anyio.CancelScope() as scope_of_call:
-
-            async def watch() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                scope_of_call.cancel()
-
-            def begin() -> None:
-                watching.append(loop.create_task(watch()))
-
-            # Most calls are over before anybody could have left.
-            timer = None if request.get("more_body") else loop.call_later(LOOK_S, begin)
+        request = await receive()
+        with anyio.CancelScope() as call:
+            if not request.get("more_body"):
+                self._open[call] = receive
+                if self._timer is None:
+                    self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
             try:
                 await self._app(scope, replayed(request, receive), send)
             finally:
-                if timer is not None:
-                    timer.cancel()
-                for task in watching:
-                    task.cancel()
+                self._open.pop(call, None)
+                if (watching := self._watching.pop(call, None)) is not None:
+                    watching.cancel()
+
+    def _look(self) -> None:
+        """Watch what is open, and look again as long as there was something."""
+        loop, self._timer = asyncio.get_running_loop(), None
+        if self._open:
+            for call, receive in self._open.items():
+                self._watching[call] = loop.create_task(_cancel_when_gone(call, receive))
+            self._open.clear()
+            self._timer = loop.call_later(LOOK_S, self._look)
 
 
-class _ToolsetPath:
-    """Reads `/mcp/x/{sets}` as `/mcp` with the sets in the header, for hosts that send none."""
+async def _cancel_when_gone(call: anyio.CancelScope, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    call.cancel()
 
-    def __init__(self, app: ASGIApp):
-        self._app = app
+
+class McpApp:
+    """The ASGI application behind the three paths: each request passes the door of apps, the guard
+    and what ends calls, and comes to the SDK's endpoint of its path. The HTTP service routes before
+    it and dresses errors after it, so that it has no framework of its own.
+    """
+
+    def __init__(self, server: WalletServer, base_url: str):
+        checks = security(base_url)
+        self._server = server
+        self._messages = SseServerTransport("/messages/", security_settings=checks)
+        self._sse = _Sse(server, self._messages)
+        server.sessions = StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            security_settings=checks,
+            max_sessions=MAX_SESSIONS,
+            # The guard looks first, and answers in the place of one that is about to end.
+            session_idle_timeout=IDLE_S + 1,
+        )
+        if server.deps.has_peers:
+            server.guests = StreamableHTTPSessionManager(
+                server, json_response=True, stateless=True, security_settings=checks
+            )
+            server.peers = PeerSessions(
+                server.deps,
+                self._messages,
+                server.guests,
+                checks,
+                server.resources.serve_session,
+            )
+            subscriptions = server.resources.share(server.peers.process)
+            server.middleware.append(subscriptions.note_session)
+        guard = SessionGuard(
+            _Leaving(self._endpoint), deps=server.deps, idle_s=IDLE_S, peers=server.peers
+        )
+        self._door = ConnectDoor(guard, deps=server.deps, scope_of=server.tools.needed_scope)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(TOOLSETS_PATH):
-            sets = scope["path"].removeprefix(TOOLSETS_PATH).encode()
-            headers = [(n, v) for n, v in scope["headers"] if n != TOOLSETS_HEADER]
-            scope = {**scope, "path": "/mcp", "raw_path": b"/mcp"}
-            scope["headers"] = [*headers, (TOOLSETS_HEADER, sets)]
-        await self._app(scope, receive, send)
-
-
-class _Open:
-    """Counts open requests and streams, so that draining waits no longer than it has to."""
-
-    def __init__(self, app: ASGIApp, server: WalletServer):
-        self._app, self._server = app, server
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        counted = scope["type"] == "http"
-        self._server.open_requests += counted
+        """Answer a request, or run from start-up to shutdown. Open requests are counted, so that
+        draining waits no longer than it has to.
+        """
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        if scope["path"].startswith(TOOLSETS_PATH):
+            scope = _with_toolsets(scope)
+        self._server.open_requests += 1
         try:
-            await self._app(scope, receive, send)
+            await self._door(scope, receive, send)
         finally:
-            self._server.open_requests -= counted
+            self._server.open_requests -= 1
+
+    async def _endpoint(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/mcp":
+            await self._server.sessions.handle_request(scope, receive, send)
+        elif scope["path"] == "/sse":
+            await self._sse(scope, receive, send)
+        else:
+            await self._messages.handle_post_message(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with running(self._server):
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
 
 
-def mcp_app(server: WalletServer, base_url: str) -> Starlette:
+def _with_toolsets(scope: Scope) -> Scope:
+    """`/mcp/x/{sets}` as `/mcp` with the sets in the header, for hosts that send none."""
+    sets = scope["path"].removeprefix(TOOLSETS_PATH).encode()
+    headers = [(n, v) for n, v in scope["headers"] if n != TOOLSETS_HEADER]
+    return {
+        **scope,
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "headers": [*headers, (TOOLSETS_HEADER, sets)],
+    }
+
+
+def mcp_app(server: WalletServer, base_url: str) -> McpApp:
     """The ASGI application behind the three paths."""
     install_log_filter()
-    checks = security(base_url)
-    streamable = server.streamable_http_app(
-        json_response=True,
-        transport_security=checks,
-        max_sessions=MAX_SESSIONS,
-        # The guard looks first, and answers in the place of one that is about to end.
-        session_idle_timeout=IDLE_S + 1,
-    )
-    transport = SseServerTransport("/messages/", security_settings=checks)
-    if server.deps.has_peers:
-        server.guests = StreamableHTTPSessionManager(
-            server, json_response=True, stateless=True, security_settings=checks
-        )
-        server.peers = PeerSessions(
-            server.deps, transport, server.guests, checks, server.resources.serve_session
-        )
-        subscriptions = server.resources.share(server.peers.process)
-        server.middleware.append(subscriptions.note_session)
     AppStatus.should_exit = False
-    return Starlette(
-        routes=[
-            Route("/sse", endpoint=_Sse(server, transport)),
-            Mount("/messages/", app=transport.handle_post_message),
-            *streamable.routes,
-        ],
-        middleware=[
-            Middleware(_Open, server=server),
-            Middleware(_ToolsetPath),
-            Middleware(ConnectDoor, deps=server.deps, scope_of=server.tools.needed_scope),
-            Middleware(SessionGuard, deps=server.deps, idle_s=IDLE_S, peers=server.peers),
-            Middleware(_Leaving),
-        ],
-        lifespan=lambda app: running(server),
-    )
+    return McpApp(server, base_url)
 
 
 @asynccontextmanager
 async def running(server: WalletServer) -> AsyncIterator[None]:
     """The sessions of a server, and what it does for those of other processes."""
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(server.session_manager.run())
+        await stack.enter_async_context(server.sessions.run())
         if server.guests is not None:
             await stack.enter_async_context(server.guests.run())
         group = await stack.enter_async_context(anyio.create_task_group())

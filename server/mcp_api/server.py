@@ -71,7 +71,8 @@ class WalletServer(Server[object]):
     tools: Tools
     resources: WalletResources
     open_requests: int = 0
-    # Set by `server.mcp_api.http_app` where several processes serve.
+    # Set by `server.mcp_api.http_app`, the guests and the peers where several processes serve.
+    sessions: StreamableHTTPSessionManager
     guests: StreamableHTTPSessionManager | None = None
     peers: PeerSessions | None = None
 

@@ -23,7 +23,7 @@ from domain.refusals import Refused, invalid, refusal
 from domain.shares import holder_to_displace
 from http_shim.json_body import MAX_BODY, aside, read
 from http_shim.json_body import message as exact
-from http_shim.principal import TOLD_MAX, RequestPrincipal
+from http_shim.principal import HEADERS, TOLD_MAX, RequestPrincipal
 from server.mcp_api.principal import asker_in
 from storage.errors import Unavailable
 from tools.context.credentials import hashed
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from server.mcp_api.peer_sessions import PeerSessions
 
 SESSION: Final = "mcp-session-id"
+_SESSION: Final = SESSION.encode()
+_STRUCTURED: Final = (b"application/json", b"text/ev")
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
 _STREAM_ID: Final = re.compile(rb"[?&]session_id=([0-9a-f]{32})")
@@ -218,7 +220,7 @@ class SessionGuard:
             await self._app(scope, receive, send)
             return
         role: Role = "nobody"
-        headers = Headers(scope=scope)
+        headers = headers_of(scope)
         try:
             asker = await asker_in(self._deps, scope)
             _bind(scope, headers, asker.caller)
@@ -249,7 +251,7 @@ class SessionGuard:
     async def _admitted(
         self,
         scope: Scope,
-        headers: Headers,
+        headers: Mapping[str, str],
         asker: RequestPrincipal,
         receive: Receive,
         send: _Blocks,
@@ -396,6 +398,12 @@ class SessionGuard:
             self.sessions.touch(place)
 
 
+def headers_of(scope: Scope) -> Mapping[str, str]:
+    """The headers of a request: those that the HTTP service has read, where it comes from there."""
+    read: Mapping[str, str] | None = scope.get("state", {}).get(HEADERS)
+    return Headers(scope=scope) if read is None else read
+
+
 def replayed(message: Message, receive: Receive) -> Receive:
     """Give a message that was looked at once more, and then what follows it."""
     looked_at = [message]
@@ -412,7 +420,7 @@ def session_user(digest: str) -> AuthenticatedUser:
     return AuthenticatedUser(AccessToken(token=digest, client_id=digest, scopes=[]))
 
 
-def _bind(scope: Scope, headers: Headers, caller: Caller) -> None:
+def _bind(scope: Scope, headers: Mapping[str, str], caller: Caller) -> None:
     """Bind the request to a hash of its credential, the same in whichever header it comes: the SDK
     answers another key on the id of a session with 404. It proves nothing; every call resolves its
     own key. An app's session lasts while its tokens and grants change.
@@ -473,17 +481,19 @@ class _Blocks:
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = Headers(raw=message.get("headers", []))
-            self.status, self.session = message["status"], headers.get(SESSION)
+            headers = dict(message.get("headers", ()))
+            session = headers.get(_SESSION)
+            self.status = message["status"]
+            self.session = None if session is None else session.decode()
             if self.session is not None and self.on_session_id is not None:
                 await self._note(self.session)
                 if self._block is not None:
                     return
-            plain = not headers.get("content-type", "").startswith(("application/json", "text/ev"))
+            plain = not headers.get(b"content-type", b"").startswith(_STRUCTURED)
             if self.status in _TEXTS and plain:
                 now = self._deps.clock.now()
                 result = refused_reply(_TEXTS[self.status](), now, self._role)
-                allow = {"Allow": headers["allow"]} if "allow" in headers else {}
+                allow = {"Allow": headers[b"allow"].decode()} if b"allow" in headers else {}
                 # Its own text of a full house has a status that the code for it does not have.
                 status = result.status if self.status == 503 else self.status
                 self._block = OperationResult(status, result.body, {**result.headers, **allow})

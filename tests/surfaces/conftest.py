@@ -69,7 +69,7 @@ async def running(
         beside = await listen(about_itself(app[DEPS], app[GAUGES]), "127.0.0.1", 0)
         base, watched = (f"http://127.0.0.1:{r.addresses[0][1]}" for r in (runner, beside))
         try:
-            yield Service(base, world, m, KEY, watched, server.resources, server.session_manager)
+            yield Service(base, world, m, KEY, watched, server.resources, server.sessions)
         finally:
             await drain(server)
             await runner.cleanup()
