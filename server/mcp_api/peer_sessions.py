@@ -11,12 +11,13 @@ from urllib.parse import parse_qs
 
 import anyio
 from mcp.server.sse import SseServerTransport
+from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from mcp.types import jsonrpc_message_adapter
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.refusals import Refused, invalid, refusal
@@ -34,6 +35,15 @@ log = logging.getLogger("wallet.mcp")
 
 POLL_S: Final = 0.05
 PURPOSE: Final = "mcp inbox"
+# The SDK's own answer, in the process that gave the session.
+NOT_ACCEPTABLE: Final = {
+    "jsonrpc": "2.0",
+    "id": None,
+    "error": {
+        "code": -32600,
+        "message": "Not Acceptable: Client must accept text/event-stream",
+    },
+}
 # Headers of a message that say how its call is to be taken, beside the key.
 _CARRIED: Final = "x-wallet-"
 
@@ -106,7 +116,11 @@ class PeerSessions:
         elif scope["method"] == "POST":
             await self._guests.handle_request(scope, receive, send)
         elif scope["method"] == "GET":
-            await self._serve_session(session_id, scope, receive, send)
+            _, takes_stream = check_accept_headers(Request(scope))
+            if takes_stream:
+                await self._serve_session(session_id, scope, receive, send)
+            else:
+                await JSONResponse(NOT_ACCEPTABLE, 406)(scope, receive, send)
         else:
             allow = {"Allow": "GET, POST, DELETE"}
             await PlainTextResponse("", 405, headers=allow)(scope, receive, send)

@@ -248,7 +248,7 @@ async def typescript_calls(two: Pair, pause_s: float = 0) -> dict[str, Tally]:
         said = json.loads(done.stdout)
         tallies[way] = Tally(said["answered"], Counter(said["errors"]))
 
-    with anyio.fail_after(3 * STUCK_S):
+    with anyio.fail_after(3 * STUCK_S * max(1, CALLS // 100)):
         async with anyio.create_task_group() as group:
             for way in TYPESCRIPT:
                 group.start_soon(play, way)

@@ -153,6 +153,17 @@ async def listening(s: Small, who: str | None) -> AsyncIterator[tuple[ClientResp
         yield stream, await next_data(stream)
 
 
+async def test_a_stream_for_who_takes_none_is_refused_alike_in_every_process(pg_url: str) -> None:
+    async with two(pg_url) as (a, b):
+        session = {"Mcp-Session-Id": await opened(a, ALICE)}
+        for accept in ("application/json", "text/html"):
+            own, other = [
+                await s.get("/mcp", ALICE, headers=session | {"Accept": accept}) for s in (a, b)
+            ]
+            assert (own.status, other.status) == (406, 406)
+            assert own.body == other.body
+
+
 @pytest.mark.parametrize("who", [ALICE, None])
 async def test_a_message_reaches_the_stream_whichever_process_takes_it(
     pg_url: str, who: str | None

@@ -150,6 +150,10 @@ class MandateShort(ResponseModel):
     status: StatusName
     budget_usdc: Usdc
     accepted: bool
+    agent_address: str | None = Field(
+        description="the agent's address that its terms name, by which alone its vault is acted "
+        "through; null while they name none"
+    )
 
 
 class Me(ResponseModel):
@@ -158,7 +162,10 @@ class Me(ResponseModel):
     agent_id: str | None
     name: str | None = Field(description=NAME_WORDS)
     owner: OwnerTold | None
-    address: str | None
+    address: str | None = Field(
+        description="the caller's address; an agent's is the one that terms signed from now on "
+        "name on the service's own chain: of its held key, else the one on file"
+    )
     agents: list[AgentTold] | None
     policy: PolicyState | None
     mandates: list[MandateShort]
@@ -294,7 +301,7 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
     """The caller's identity, policy state and mandates."""
     caller, user_id = ctx.caller, ctx.caller.user_id or ""
     is_owner = caller.role == "owner"
-    agents, state = None, None
+    agents, state, acting = None, None, caller.address
     if is_owner:
         address = caller.address
         agents = [_row(uow, a) for a in uow.identities.agents_of(user_id, after=None, limit=50)]
@@ -304,6 +311,8 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
         address = owner.address if owner else None
         accepts = bool(policy and policy.accepts_mandates)
         state = PolicyState(exists=policy is not None, accepts_mandates=accepts)
+        on_file = uow.addresses.address(user_id, ctx.config.default_chain_id)
+        acting = ctx.chains.address(on_file) if on_file else caller.address
         mandates = uow.mandates.of_agent(user_id, after=None, limit=50)
     short = [
         MandateShort(
@@ -311,6 +320,7 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
             status=m.status.value,
             budget_usdc=m.budget_usdc,
             accepted=m.accepted_at is not None,
+            agent_address=m.agent_address,
         )
         for m in mandates
     ]
@@ -318,7 +328,7 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
         agent_id=None if is_owner else user_id,
         name=None if is_owner else caller.name,
         owner=None if address is None else OwnerTold(address=address),
-        address=caller.address,
+        address=acting,
         agents=agents,
         policy=state,
         mandates=short,

@@ -81,6 +81,14 @@ async def test_entering_and_leaving_by_name_land_and_are_reported(both: World) -
     assert (used["reserved"], used["value"]) == ("0.000000", "40.000000"), used
 
 
+async def test_an_agent_hears_by_which_address_it_acts(world: World, keys: AgentKeys) -> None:
+    m = await hosted(world)
+    told: Any = await world.ok("agents_me", m.agent)
+    key = await address(m)
+    assert told["address"] == key != m.agent.address
+    assert [each["agent_address"] for each in told["mandates"]] == [key]
+
+
 async def test_a_lost_answer_is_asked_by_the_same_key_and_nothing_is_sent_again(
     both: World,
 ) -> None:
