@@ -75,7 +75,8 @@ class BillTold(ResponseModel):
     amount_usdc: Usdc
     nonce: str = Field(
         description="4 bytes of the purse's epoch, and the first 28 of keccak256(abi.encode("
-        "resource, pay_to, salt))"
+        "resource, pay_to, salt)); a purse takes no nonce of another epoch, so that a stock x402 "
+        "client, which draws one at random, cannot pay out of it"
     )
     salt: str
     valid_after: Timestamp
