@@ -46,6 +46,9 @@ def with_purse(
         _check_entry(entry, own, purse.hub)
     hubs = (own, purse.hub, chain.plain_hub)
     others = [t for t in targets if not any(_is_at(t, hub) for hub in hubs)]
+    if any((t.selector or "").lower() in SELECTORS for t in others if t.kind == "contract"):
+        # What a second purse pays is nobody's to follow.
+        raise invalid("allowed_targets", "a second hub: the mandate has one purse")
     whole = replace(paid, purse=replace(purse, hub=own))
     listed = [whole if t.kind == "x402" else t for t in others]
     if whole not in listed:

@@ -145,3 +145,42 @@ async def test_without_a_hub_no_terms_have_a_purse(sqlite_url: str, evm: Evm) ->
                 allowed_targets=[{"kind": "x402", "purse": purse}],
             )  # fmt: skip
             assert told.body["error"] == "not_configured"
+
+
+OTHER_HUB = "0x" + "b7" * 20
+
+
+@pytest.mark.parametrize(
+    "targets",
+    [
+        [{"kind": "x402", "purse": {}}, {"kind": "x402", "purse": {"per_payment_usdc": "1"}}],
+        [{"kind": "x402", "hosts": ["a.example"]}, {"kind": "x402", "purse": {}}],
+        [{"kind": "x402", "purse": {}}, {"kind": "contract", "address": OTHER_HUB, "selector": FUND}],
+        [{"kind": "contract", "address": OTHER_HUB, "selector": DRAIN}, {"kind": "x402", "purse": {}}],
+    ],
+)  # fmt: skip
+async def test_terms_have_one_purse_of_one_hub(world: World, targets: list[dict[str, Any]]) -> None:
+    m = await drafted(world)
+    told = await m.as_owner(
+        "owner_mandate_correct", budget_usdc="500", chain_id=31337, allowed_targets=targets
+    )
+    assert (told.status, told.body.get("error")) == (400, "invalid_request"), told.body
+
+
+async def test_the_order_of_payees_makes_no_other_hub(world: World) -> None:
+    listed = [PAYEE, "0x00000000000000000000000000000000000000B2"]
+    made = [
+        await _entries(await drafted(world, allowed_targets=paid_targets(payees=some)))
+        for some in (listed, listed[::-1])
+    ]
+    assert _calls(made[0]) == _calls(made[1])
+
+
+async def test_a_payee_of_a_wrong_checksum_is_refused(world: World) -> None:
+    m = await drafted(world)
+    wrong = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD".replace("Ae", "aE", 1)
+    told = await m.as_owner(
+        "owner_mandate_correct", budget_usdc="500", chain_id=31337,
+        allowed_targets=paid_targets(payees=[wrong]),
+    )  # fmt: skip
+    assert told.body.get("error") == "invalid_address", told.body
