@@ -31,7 +31,8 @@ COLUMNS: Final = (
     "counter_value_usdc", "deposits_usdc", "withdrawals_usdc", "realized_usdc", "estimated_usdc",
     *(f"fee_{name}_usdc" for name in _FEES), "taken_out_usdc", "paid_x402_usdc", "in_purse_usdc",
     "value_after_usdc", "reported_by",
-    "confirmed_on_chain", "market_as_told", "words_of_the_reporter", "event_id",
+    "confirmed_on_chain", "market_as_told", "payee", "site_as_told", "words_of_the_reporter",
+    "event_id",
 )  # fmt: skip
 
 
@@ -39,6 +40,13 @@ def title_of(code: str) -> str:
     """Name a row in words."""
     other = MORE_TITLES.get(code) or code.replace("_", " ").capitalize()
     return str(TITLES.get(code) or other)
+
+
+def _code(row: Json) -> str:
+    """The code by which a row is named: of a payment out of the purse it is that, also where it
+    is known what it bought.
+    """
+    return "purse_paid" if row.get("payee") is not None else str(row["code"])
 
 
 def _figures(figures: Json) -> tuple[object, ...]:
@@ -61,7 +69,7 @@ def _written_row(public_id: str, network: str, row: Json) -> str:
         (
             row["at"],
             public_id,
-            title_of(row["code"]),
+            title_of(_code(row)),
             row["code"],
             row["amount_usdc"],
             row["tx_hash"],
@@ -71,6 +79,8 @@ def _written_row(public_id: str, network: str, row: Json) -> str:
             row["reported_by"],
             "yes" if row["confirmed_on_chain"] else "no",
             row["market"],
+            row.get("payee"),
+            row.get("host"),
             row["why"] or row["note"],
             row["event_id"],
         )
@@ -79,7 +89,9 @@ def _written_row(public_id: str, network: str, row: Json) -> str:
 
 def _written_sums(public_id: str, network: str, page: Json) -> str:
     head = (page["until"], public_id, str(_("Sums of the period")), "sums", None, None, network)
-    return csv_text.line((*head, None, *_figures(page["sums"]), None, None, None, None, None))
+    figures = _figures(page["sums"])
+    rest = (None,) * (len(COLUMNS) - len(head) - 1 - len(figures))
+    return csv_text.line((*head, None, *figures, *rest))
 
 
 def _lines(visit: PageRequest, page: Json, *, last: bool) -> Iterator[str]:
@@ -136,7 +148,10 @@ async def show_rows(visit: PageRequest) -> web.StreamResponse:
 
 def _shown_row(row: Json, markets: Mapping[str, str]) -> Record:
     market = market_name(row["market"], markets)
-    return Record(row, title=title_of(row["code"]), market=market, paid=_paid(row))
+    payee, host = row.get("payee"), row.get("host")
+    return Record(
+        row, payee=payee, host=host, title=title_of(_code(row)), market=market, paid=_paid(row)
+    )
 
 
 def _paid(row: Json) -> str:

@@ -102,6 +102,8 @@ def _title(step: Json) -> str:
         return f"{TITLES[code]}: {REFUSED.get(block.get('reason', ''), _('outside the terms'))}"
     if step["status"] == "failed" and code in UNTOLD:
         return UNTOLD[code]
+    if code == "paid_read" and params.get("purse"):
+        return TITLES["purse_paid"]
     if code == "stop":
         return STOPPED_BY.get(params.get("reason") or "", TITLES[code])
     return TITLES.get(code, code.replace("_", " ").capitalize())
@@ -149,10 +151,18 @@ def _line(group: list[Json], markets: Mapping[str, str]) -> Record:
         why=next((s["why"] for s in group if s["why"]), ""),
         note=next((s["note"] for s in group if s["note"]), ""),
         resource=first["resource"] or "",
+        payee=_payee(first),
+        tx_hash=first["tx_hash"] if _payee(first) else "",
         source=source,
         allowed_by=_numbers(group, "allowed_by"),
         breached=_numbers(group, "breached"),
     )
+
+
+def _payee(step: Json) -> str:
+    """The address that a payment out of the purse went to; "" for any other step."""
+    params = step["params"]
+    return str(params["payee"]) if params.get("purse") and params.get("payee") else ""
 
 
 def market_name(market: str | None, markets: Mapping[str, str]) -> str:

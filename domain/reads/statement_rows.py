@@ -10,13 +10,16 @@ from typing import Final
 from domain.ledger.events.chain_events import StepKind
 from domain.ledger.events.event import Event
 from domain.ledger.events.event_kinds import Reporter
+from domain.ledger.state.claimed import ClaimedBook
 from domain.ledger.state.ledger_state import LedgerState
+from domain.mandates.payment_requests import host_of
 from domain.money import Usdc
+from domain.reads.purse import bought
 from domain.reads.row_models import ReportedBy
 from domain.reads.statement import NOTHING, Figures, figures
 from domain.reads.step import Step, to_step
 from domain.times import Timestamp
-from domain.wire_fields import copy_fields, described
+from domain.wire_fields import LEFT_OUT, copy_fields, described
 
 ADJUSTMENT: Final = "adjustment"
 
@@ -45,6 +48,14 @@ class StatementRow(Figures):
     )
     tx_hash: str | None
     market: str | None = field(metadata=described("as the agent told it"))
+    payee: str | None = field(
+        default=None,
+        metadata=LEFT_OUT | described("address that a payment out of the purse went to"),
+    )
+    host: str | None = field(
+        default=None,
+        metadata=LEFT_OUT | described("where such a payment bought, as the agent told it"),
+    )
     why: str | None = field(metadata=described("the agent's own words"))
     note: str | None = field(metadata=described("own words of whoever reported the row"))
 
@@ -78,8 +89,12 @@ def _counter_value(before: LedgerState, after: LedgerState) -> Usdc | None:
     return None if a is None or b is None else Usdc(b - a)
 
 
-def _row(step: Step, words: Step, before: LedgerState, after: LedgerState) -> StatementRow:
-    """A row of the ledger; `words` is the step that tells of it: its own, or its report's."""
+def _row(
+    step: Step, words: Step, before: LedgerState, after: LedgerState, resource: str | None
+) -> StatementRow:
+    """A row of the ledger; `words` is the step that tells of it: its own, or its report's, and
+    `resource` what a payment out of the purse bought.
+    """
     return copy_fields(
         StatementRow,
         figures(before, after),
@@ -93,6 +108,8 @@ def _row(step: Step, words: Step, before: LedgerState, after: LedgerState) -> St
         counter_value=_counter_value(before, after),
         tx_hash=step.tx_hash,
         market=words.target.market,
+        payee=step.params.payee if step.params.purse is not None else None,
+        host=host_of(resource) if resource else None,
         why=words.why,
         note=words.note,
     )
@@ -130,13 +147,14 @@ def statement_rows(
     events: Sequence[Event],
     twins: Mapping[int, Event],
     after: LedgerState,
+    claimed: ClaimedBook,
 ) -> Iterator[StatementRow]:
     """The rows of some events, which come to `after` - `before` whatever order they were read in.
 
     Shapes: `events` are oldest first, and `states` the folds after each; `twins` are the other
     sides of those that were told twice, by `seq`; `after` is the fold of everything that happened
-    before the end of theirs. A mark, and a report beside the chain's row, is left out where it
-    changes nothing.
+    before the end of theirs, `claimed` the agents' reports by now, which say what was bought. A
+    mark, and a report beside the chain's row, is left out where it changes nothing.
     """
     last = before
     for event, event_state in zip(events, states, strict=True):
@@ -144,7 +162,8 @@ def statement_rows(
         step = to_step(event, matched=twin is not None, twin=twin)
         by_agent = event.reported_by is Reporter.AGENT
         words = step if twin is None or by_agent else to_step(twin, matched=True, twin=event)
-        row = _row(step, words, last, event_state)
+        resource, _ = bought(event, claimed) if step.params.purse is not None else (None, None)
+        row = _row(step, words, last, event_state, resource)
         last = event_state
         is_told_elsewhere = step.code == "mark" or (by_agent and twin is not None)
         if not is_told_elsewhere or not changes_nothing(row):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from tests.app.site import Page, Site
+from tests.app.test_exports import read as read_csv
 from tests.app.test_pages import fine
 from tests.app.test_sending import send
 from tests.purses import PAYEE, URL, Purse, opened
@@ -19,6 +21,7 @@ from tests.world import working
 
 pytestmark = pytest.mark.anyio
 HOST = "data.example"
+WEEK = "2026-W47"
 
 
 def part(page: Page, name: str = "purse") -> str:
@@ -263,3 +266,61 @@ async def test_a_named_payee_is_said_to_be_named(paying: Site) -> None:
     item, _ = await held(purse, "6")
     _, browser, base = await paying.of(_is(purse))
     assert "Your terms name this payee." in (await browser.get(f"{base}/approvals/{item}")).said
+
+
+# -- in the owner's books
+
+
+async def test_payments_stand_in_every_book_with_payee_site_price_and_transaction(
+    paying: Site,
+) -> None:
+    purse = await opened(paying.world)
+    await purse.fund("20")
+    await bought(purse, "1.5")
+    await purse.pay("0.25")
+    (unsaid,) = [p for p in await _payments(purse) if p["host"] is None]
+    payload = {"fee_kind": "x402", "resource": URL, "payee": unsaid["pay_to"], "salt": purse.salt}
+    told = await purse.m.as_agent(
+        "mandate_report_event", kind="fee", amount_usdc="0.25", payload=payload
+    )
+    assert told.status == 201, told.body
+    _, browser, base = await paying.of(_is(purse))
+    *rows, sums = read_csv((await browser.get(f"{base}/statement.csv")).words[1:])
+    paid = [r for r in rows if r["payee"]]
+    payments = {p["tx_hash"]: p for p in await _payments(purse)}
+    assert [
+        (r["what"], r["amount_usdc"], r["payee"], r["site_as_told"], r["transaction"]) for r in paid
+    ] == [
+        ("Paid out of the purse", p["amount_usdc"], p["pay_to"], HOST, tx)
+        for tx, p in reversed(payments.items())
+    ]
+    assert {r["site_as_told"] for r in rows if not r["payee"]} == {""}
+    week: Any = (await purse.m.as_owner("owner_statement", week=WEEK)).body
+    columns = {
+        "taken_out_usdc": week["spent"]["total"],
+        "paid_x402_usdc": week["spent"]["payments"],
+        "in_purse_usdc": week["spent"]["in_purse"],
+        "fee_tools_usdc": week["fees"]["by_type"]["tools"],
+    }
+    assert columns["paid_x402_usdc"] == "1.750000"
+    for name, amount in columns.items():
+        assert sums[name] == amount, name
+        assert sum(Decimal(r[name] or 0) for r in rows) == Decimal(amount), name
+    assert sum(Decimal(r["amount_usdc"]) for r in paid) == Decimal(columns["paid_x402_usdc"])
+    for path in ("rows", f"statement?week={WEEK}", "record", ""):
+        page = await browser.get(f"{base}/{path}".rstrip("/"))
+        fine(page)
+        assert page.said.count("Paid out of the purse") == 2, path
+        for tx in payments:
+            assert tx in page.source, path
+    for path in ("rows", f"statement?week={WEEK}"):
+        said = (await browser.get(f"{base}/{path}")).said
+        for text in (
+            "What the agent took out of the vault",
+            "Paid for web services1.75 USDC",
+            "Change of what lies in the purse18.25 USDC",
+            "Together20.00 USDC",
+        ):
+            assert text in said, (path, text)
+    _, other, there = await paying.of(working(paying.world))
+    assert "Paid for web services" not in (await other.get(f"{there}/rows")).said

@@ -165,12 +165,12 @@ SessionOut: token
 SettledOut: transactions
 Sponsored: id
 StagedLog: mandate args
-StatementRow: code
+StatementRow: code payee
 StatementRows: since until
 StatusCheck: detail
 Step: id group code status
 StepOut: route
-StatementRow: code
+StatementRow: code payee
 StatementRows: since until
 StepParams: reason payee nonce purse
 StopLine: pct

@@ -132,7 +132,8 @@ async def read_rows(
         rows=(),
         next_cursor=page.more,
     )
-    rows = statement_rows(page.before, page.states, page.events, page.twins, page.after)
+    claimed = await deps.store.read(lambda uow: uow.ledger.state(of).claimed)
+    rows = statement_rows(page.before, page.states, page.events, page.twins, page.after, claimed)
     rendered = await map_cooperatively(rows, lambda row: to_json(row, StatementRow))
     return RenderedResult(to_json(head, StatementRows) | {"rows": rendered})
 
