@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 Scope = Literal["wallet:read", "wallet:act", "wallet:propose"]
 Scopes: TypeAlias = tuple[Scope, ...]
@@ -18,6 +18,8 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 # Schemes of apps on the user's machine that hosts are known to use; others name a domain (RFC 8252
 # 7.1), so that no scheme is taken that a browser runs or opens itself.
 APP_SCHEMES: Final = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf", "zed"})
+# What an answer adds to the address: an app that found one of them twice could take the stranger's.
+ANSWERS: Final = frozenset({"code", "state", "iss", "error", "error_description", "error_uri"})
 _OWN_SCHEME: Final = re.compile(r"[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+")
 
 ASK_FOR: Final = timedelta(minutes=10)
@@ -108,6 +110,9 @@ def redirect_problem(uri: str) -> str | None:
         return "it is no address of up to 500 characters of ASCII"
     if "\\" in uri or "#" in uri or "@" in parts.netloc:
         return "it has no fragment, backslash or user name"
+    query = parse_qsl(parts.query.replace(";", "&"), keep_blank_values=True)
+    if ANSWERS & {name.lower() for name, _ in query}:
+        return "its query has no parameter of an answer (code, state, iss, error)"
     if parts.scheme in ("http", "https"):
         if not parts.hostname:
             return "it names a host"

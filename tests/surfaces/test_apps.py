@@ -633,6 +633,9 @@ async def test_a_registration_is_nothing_but_its_own_text(c: Connecting) -> None
         ({"redirect_uris": ["file:///etc/passwd"]}, "invalid_redirect_uri"),
         ({"redirect_uris": ["https://h.example/c#x"]}, "invalid_redirect_uri"),
         ({"redirect_uris": ["https://u@h.example/c"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://h.example/c?code=stolen"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://h.example/c?x=1;%73tate"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["http://[::1]/c?iss=https://h.example"]}, "invalid_redirect_uri"),
         (
             {"redirect_uris": ["https://h.example/c"], "token_endpoint_auth_method": "client_secret_post"},
             "invalid_client_metadata",
