@@ -1,5 +1,14 @@
-"""`python -m server`: the command line."""
+"""`wallet`, and `python -m server`: the command line."""
 
-from server.cli.main import main
+from server.runtime.gc_tuning import loading
 
-main()
+
+def main() -> None:
+    """Load the commands, and do what the arguments say."""
+    with loading():
+        from server.cli.main import main as commands
+    commands()
+
+
+if __name__ == "__main__":
+    main()

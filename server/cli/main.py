@@ -16,6 +16,7 @@ from server.cli.development import CommandGroup
 from server.cli.output import print_line as _say
 from server.cli.output import read_settings as _settings
 from server.cli.output import run as _run
+from server.runtime.gc_tuning import loading
 from tools.model.toolsets import CORE, NAMES, parse_toolsets
 
 HOUSE_ROLES = ("admin", "keeper")
@@ -56,8 +57,7 @@ def serve(host: str, port: int, keeper: bool) -> None:
     """Serve HTTP, MCP over SSE and MCP over streamable HTTP on one port; SIGTERM drains and exits
     0.
     """
-    # What is loaded stays; looking through it for garbage takes a seventh of the start.
-    gc.disable()
+    gc.disable()  # until `freeze_startup_objects`
     from server.runtime.serve import serve_forever
 
     _run(lambda: serve_forever(_settings(), host, port, keeper=keeper, ready=_ready))
@@ -100,7 +100,8 @@ def mcp(
     if (agent_key_file is not None or agent_key_keyring is not None) and url is None:
         raise click.UsageError("--agent-key-file and --agent-key-keyring stand with --url")
     if url is None:
-        from server.runtime.stdio import serve_stdio
+        with loading():
+            from server.runtime.stdio import serve_stdio
 
         _run(lambda: serve_stdio(_settings(), toolsets))
         return

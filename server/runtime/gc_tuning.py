@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 # Objects made and not let go of before the collector looks for circles among them: a batch of
@@ -29,6 +31,19 @@ def release_large_blocks() -> None:
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, LARGE)
         mallopt(M_TRIM_THRESHOLD, LARGE)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """Load modules inside. What is loaded stays; looking through it for garbage takes a seventh of
+    a start.
+    """
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        gc.enable()
 
 
 def freeze_startup_objects() -> None:

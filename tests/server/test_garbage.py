@@ -1,4 +1,4 @@
-"""Memory that strangers made a process take goes back to the system."""
+"""Memory that strangers made a process take goes back to the system, and a start is not looked through."""
 
 from __future__ import annotations
 
@@ -37,3 +37,14 @@ def left(gives: bool) -> int:
 def test_large_blocks_go_back_though_small_ones_stay() -> None:
     assert left(gives=False) > 50_000_000
     assert left(gives=True) < 10_000_000
+
+
+def test_the_command_line_is_loaded_without_looking_for_garbage() -> None:
+    code = (
+        "import gc; from server.runtime.gc_tuning import loading\n"
+        "runs = []; gc.callbacks.append(lambda phase, _: runs.append(phase))\n"
+        "with loading():\n import server.cli.main\n seen = len(runs)\n"
+        "print(seen, gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0", "True", "True"]
