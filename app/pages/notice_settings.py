@@ -101,14 +101,16 @@ async def send_test(visit: PageRequest) -> web.Response:
 
 
 async def show_verify(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
-    """The page that a link of an address leads to."""
-    read = await visit.run("owner_notice_settings")
-    view = Record(
-        pending=read["channels"]["email"]["pending"],
-        stop=False,
-        done=False,
-        problem=refusals.view(refused and refused.block),
-    )
+    """The page that a link of an address leads to: what it confirms, or has confirmed."""
+    link = None
+    try:
+        link = await visit.run("owner_email_verify", code=visit.path_part("code"), dry_run=True)
+    except OperationRefused as without:
+        if without.code != "not_found":
+            raise
+    # Why a link confirms nothing, the page says itself.
+    problem = None if link is None else refusals.view(refused and refused.block)
+    view = Record(link=link, stop=False, done=False, problem=problem)
     return visit.show("notice_link.html", view, refused=refused)
 
 
@@ -122,9 +124,7 @@ async def show_stop(
     visit: PageRequest, refused: OperationRefused | None = None, *, done: bool = False
 ) -> web.Response:
     """The page that ends e-mails, for a reader who need not sign in."""
-    view = Record(
-        pending=None, stop=True, done=done, problem=refusals.view(refused and refused.block)
-    )
+    view = Record(link=None, stop=True, done=done, problem=refusals.view(refused and refused.block))
     return visit.show("notice_link.html", view, refused=refused)
 
 

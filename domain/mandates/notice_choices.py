@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, Literal, get_args
 
@@ -61,12 +61,29 @@ class QuietHours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoticeSettings:
-    """One owner's choices. A channel without kinds tells nothing."""
+    """One owner's choices. A channel without kinds tells nothing; `offered` are the kinds there
+    were to choose from.
+    """
 
     webhook: tuple[NoticeKind, ...] = NOTICE_KINDS
     push: tuple[NoticeKind, ...] = ASKING
     email: tuple[NoticeKind, ...] = ASKING
     quiet: QuietHours | None = field(default=None)
+    offered: tuple[NoticeKind, ...] = NOTICE_KINDS
+
+    def with_new_kinds(self) -> NoticeSettings:
+        """The choices with what was never offered as it is before any choice: nobody switched off
+        a kind that came later.
+        """
+        new = frozenset(NOTICE_KINDS).difference(self.offered)
+        usual = NoticeSettings()
+
+        def kinds_now(channel: Channel) -> tuple[NoticeKind, ...]:
+            kinds = {*self.kinds(channel), *new.intersection(usual.kinds(channel))}
+            return tuple(kind for kind in NOTICE_KINDS if kind in kinds)
+
+        webhook, push, email = map(kinds_now, CHANNELS)
+        return replace(self, webhook=webhook, push=push, email=email, offered=NOTICE_KINDS)
 
     def kinds(self, channel: Channel) -> tuple[NoticeKind, ...]:
         """The kinds of a channel."""

@@ -43,8 +43,9 @@ class NoticeSettingsRepository(Repository):
     """One owner's choices, and the count of links."""
 
     def of_owner(self, owner_id: str) -> NoticeSettings:
-        """An owner's choices; before the first the usual ones."""
-        return _SETTINGS.first(self._sql, "owner_id = :id", id=owner_id) or NoticeSettings()
+        """An owner's choices; before the first, and of a kind that came after them, the usual."""
+        chosen = _SETTINGS.first(self._sql, "owner_id = :id", id=owner_id)
+        return NoticeSettings() if chosen is None else chosen.with_new_kinds()
 
     def put(self, owner_id: str, settings: NoticeSettings) -> None:
         """Replace them."""

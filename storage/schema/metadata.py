@@ -56,6 +56,12 @@ def may(name: str, kind: object) -> Column[object]:
 
 
 _HALL_SORTS: Final = ("days_live", "trades_total", "net_30d", "twr_30d", "drawdown_30d", "working")
+# The kinds of notices that there were to choose from before the choice said so.
+OFFERED_BEFORE: Final = (
+    '["approval.asked","approval.decided","cap.reached","mandate.acceptance_ended",'
+    '"mandate.paused","mandate.resumed","mandate.stop_line","mandate.stopped","mandate.settled",'
+    '"deposit.seen","transfer.in","order.unknown"]'
+)
 ON_POSTGRES: Final = {"only_on": "postgresql"}
 _WHILE_TO_READ: Final = where("replay_from IS NOT NULL")
 _LATE: Final = (
@@ -381,6 +387,7 @@ Table(
 Table(
     "notice_settings", metadata,
     Column("owner_id", Text, primary_key=True), need("webhook", Text), need("push", Text), need("email", Text), need("quiet", Text),
+    Column("offered", Text, nullable=False, server_default=OFFERED_BEFORE, info=since("0041")),
 )  # fmt: skip
 # Who asked for a link to an address, for a day: it goes to strangers, so that it is counted first.
 Table(

@@ -113,7 +113,13 @@ async def test_an_address_is_confirmed_by_a_press_and_ended_without_a_sign_in(si
     assert (await browser.submit(link, link)).status == 303
     read = await site.world.ok("owner_notice_settings", owner)
     assert read["channels"]["email"]["address"] == "o@example.com"
-    assert (await browser.submit(HERE, link)).status == 404
+    again = await browser.get(link)
+    fine(again)
+    assert "This address is confirmed already" in again.said
+    assert (await browser.submit(HERE, link)).headers["Location"] == HERE
+    elsewhere = await other.get(link)
+    assert "confirms nothing now" in elsewhere.said
+    assert "o@example.com" not in elsewhere.said
     stop, stranger = stop_path(SIGNING, str(row["webhook_id"])), site.browser()
     fine(await stranger.get(stop))
     wrong = stop[:-2] + ("aa" if not stop.endswith("aa") else "bb")
@@ -123,6 +129,7 @@ async def test_an_address_is_confirmed_by_a_press_and_ended_without_a_sign_in(si
     ended = await stranger.submit(stop, stop)
     fine(ended)
     assert "nothing more is sent to this address" in ended.said
+    assert "nothing more is sent to this address" in (await stranger.submit(stop, stop)).said
     read = await site.world.ok("owner_notice_settings", owner)
     assert read["channels"]["email"]["address"] is None
 

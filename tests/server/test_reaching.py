@@ -25,7 +25,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from py_vapid import Vapid02
 
-from domain.mandates.notice_choices import NoticeKind, NoticeSettings, QuietHours
+from domain.mandates.notice_choices import (
+    CHANNELS,
+    NOTICE_KINDS,
+    NoticeKind,
+    NoticeSettings,
+    QuietHours,
+)
 from domain.reads.notices import ApprovalAskedNotice, Notice
 from http_shim.http_server import bound
 from server.keeper.notification_worker import NotificationWorker
@@ -481,7 +487,9 @@ async def test_letters_are_in_the_language_of_the_page_that_asked_for_them(store
     assert odd["status"] == 400
 
 
-async def test_a_link_is_opened_once_by_the_owner_who_asked_within_a_day(store: Store) -> None:
+async def test_a_link_is_opened_by_the_owner_who_asked_within_a_day_and_again_changes_nothing(
+    store: Store,
+) -> None:
     clock = Clock(datetime.now(UTC))
     deps = reach_of(store, clock)
     await person(deps)
@@ -495,13 +503,21 @@ async def test_a_link_is_opened_once_by_the_owner_who_asked_within_a_day(store: 
         for guess in (code[:-1] + ("a" if code[-1] != "a" else "b"), "", "x" * 64, "é" * 32):
             assert (await do(deps, "owner_email_verify", code=guess))["status"] in (400, 404)
         assert (await do(deps, "owner_email_verify", OTHER, code=code))["status"] == 404
-        assert (await do(deps, "owner_email_verify", code=code))["status"] == 200
-        assert (await do(deps, "owner_email_verify", code=code))["status"] == 404
+        looked = await do(deps, "owner_email_verify", code=code, dry_run=True)
+        assert (looked["address"], looked["verified"]) == ("o@example.com", False)
+        assert (await do(deps, "owner_email_verify", code=code))["verified"] is True
         await do(deps, "owner_email_ask", address="second@example.com")
         await sent(deps, mail)
         late = links(box.got[-1][2])[0].rsplit("/", 1)[1]
         clock.forward(hours=25)
         assert (await do(deps, "owner_email_verify", code=late))["status"] == 404
+        again = await do(deps, "owner_email_verify", code=code)
+        assert (again["address"], again["verified"], again["valid_until"]) == (
+            "o@example.com",
+            True,
+            None,
+        )
+        assert (await do(deps, "owner_email_verify", OTHER, code=code))["status"] == 404
     settings = await do(deps, "owner_notice_settings")
     email = settings["channels"]["email"]
     assert (email["address"], email["pending"]) == ("o@example.com", "second@example.com")
@@ -515,8 +531,9 @@ async def test_the_link_in_each_letter_ends_them_without_a_sign_in(store: Store)
     receiver_id, code = stop.rsplit("/", 2)[1:]
     wrong = await do(deps, "email_stop", ANONYMOUS, receiver_id=receiver_id, code="a" * 32)
     assert wrong["status"] == 404
-    right = await do(deps, "email_stop", ANONYMOUS, receiver_id=receiver_id, code=code)
-    assert right["status"] == 200
+    for _ in range(2):
+        right = await do(deps, "email_stop", ANONYMOUS, receiver_id=receiver_id, code=code)
+        assert right["removed"] is True
     assert await notify(deps) == 0
 
 
@@ -693,6 +710,24 @@ async def test_a_channel_tells_the_chosen_kinds_and_a_test_in_any_case(store: St
             await sent(deps)
         kinds = {browser.opened(body)["kind"] for _, body in service.got}
         assert kinds == {"mandate.paused", "notice.test"}
+
+
+async def test_a_kind_that_came_after_the_choices_is_told_until_it_is_switched_off(
+    store: Store,
+) -> None:
+    """Money waits for its owner, who had no box to leave empty."""
+    deps = reach_of(store, Clock(datetime.now(UTC)))
+    await person(deps)
+    before = tuple(kind for kind in NOTICE_KINDS if kind not in ("order.asked", "mandate.resumed"))
+    chosen = NoticeSettings(push=("mandate.paused",), email=(), webhook=(), offered=before)
+    await store.write(lambda uow: uow.notice_settings.put("u_owner", chosen))
+    read = await do(deps, "owner_notice_settings")
+    assert read["push"] == ["mandate.paused", "order.asked"]
+    assert read["email"] == ["order.asked"]
+    assert read["webhook"] == ["mandate.resumed", "order.asked"]
+    off = {name: [k for k in read[name] if k != "order.asked"] for name in CHANNELS}
+    await do(deps, "owner_notice_settings_put", **off)
+    assert (await do(deps, "owner_notice_settings"))["push"] == ["mandate.paused"]
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,12 @@ class EmailLinkIn(RequestModel):
     code: LinkCode
 
 
+class EmailVerifyIn(EmailLinkIn):
+    """The code of a link, and whether it is used."""
+
+    dry_run: bool = Field(default=False, description="say what the link is for, and do nothing")
+
+
 class EmailStopIn(EmailLinkIn):
     """The parts of the link that stands in every e-mail."""
 
@@ -259,25 +265,27 @@ def _count_link(uow: UnitOfWork, owner_id: str, address: str, now: datetime) -> 
     uow.notice_settings.note_link(owner_id, address, funded=funded, now=now)
 
 
-def verify_email(uow: UnitOfWork, ctx: RequestContext[EmailLinkIn, Reach]) -> EmailAsked:
-    """The owner who asked opened the link: once, within a day. The address before is told no
-    more.
+def verify_email(uow: UnitOfWork, ctx: RequestContext[EmailVerifyIn, Reach]) -> EmailAsked:
+    """The owner who asked opened the link, within a day; a repeat changes nothing. The address
+    before is told no more.
     """
     signing, owner_id = ctx.facts.require_email(), ctx.caller.user_id or ""
     uow.identities.user(owner_id, lock=True)
     hooks = uow.webhooks.of_owner(owner_id, "email")
-    match = next(
-        (
-            h
-            for h in hooks
-            if h.is_pending
-            and ctx.now < h.created_at + LINK_LASTS
-            and signing.is_link_code(VERIFY_LINK, h.webhook_id, ctx.request.code)
-        ),
-        None,
-    )
+
+    def is_its_link(hook: Webhook) -> bool:
+        is_late = hook.is_pending and ctx.now >= hook.created_at + LINK_LASTS
+        code = ctx.request.code
+        return not is_late and signing.is_link_code(VERIFY_LINK, hook.webhook_id, code)
+
+    match = next(filter(is_its_link, hooks), None)
     if match is None:
         raise not_found("link that waits")
+    if not match.is_pending:
+        return EmailAsked(address=match.url, verified=True, valid_until=None)
+    if ctx.request.dry_run:
+        until = match.created_at + LINK_LASTS
+        return EmailAsked(address=match.url, verified=False, valid_until=until)
     for hook in hooks:
         if hook.webhook_id != match.webhook_id:
             uow.webhooks.drop(hook.webhook_id)
@@ -293,13 +301,13 @@ def remove_email(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Gone:
 
 
 def stop_email(uow: UnitOfWork, ctx: RequestContext[EmailStopIn, Reach]) -> Gone:
-    """End e-mails by a link in one of them, without signing in."""
+    """End e-mails by a link in one of them, without signing in; a repeat changes nothing."""
     signing, receiver_id = ctx.facts.require_email(), ctx.request.receiver_id
-    hook = uow.webhooks.get(receiver_id)
-    is_ours = signing.is_link_code(STOP_LINK, receiver_id, ctx.request.code)
-    if hook is None or hook.channel != "email" or not is_ours:
+    if not signing.is_link_code(STOP_LINK, receiver_id, ctx.request.code):
         raise not_found("link")
-    uow.webhooks.drop(hook.webhook_id)
+    hook = uow.webhooks.get(receiver_id)
+    if hook is not None and hook.channel == "email":
+        uow.webhooks.drop(hook.webhook_id)
     return Gone(removed=True)
 
 
@@ -347,9 +355,9 @@ OPERATIONS: Final = (
     _owned(
         name="owner_email_verify",
         title="Verify an e-mail address",
-        summary="Take the code of the link that was sent to your address; once.",
+        summary="Take the code of the link that was sent to you; a repeat changes nothing.",
         route=("POST", "/wallet/notices/email/verify"),
-        request_model=EmailLinkIn,
+        request_model=EmailVerifyIn,
         response_model=EmailAsked,
         gather=gather_reach,
         handler=verify_email,
