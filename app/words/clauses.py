@@ -55,4 +55,5 @@ def _call(item: Json) -> Record:
         address=item.get("address"),
         selector=item.get("selector"),
         by=item["enforced_by"],
+        pays=purse is not None,
     )
