@@ -242,7 +242,11 @@ def _markets(settings: Settings) -> DoctorFinding:
     live = sum(m.enforced_by == "contract" and m.status == "live" for m in markets)
     state = f"{len(markets)} configured, {live or 'none'} a live contract market"
     why = "" if live else "owners allow contracts by address alone: set WALLET_MARKETS_FILE"
-    return DoctorFinding("markets", True, state, why, warns=not live)
+    bare = [m.id for m in markets if m.kind == "erc4626" and m.share_value is None]
+    if live and bare:
+        why = f"without share_value a squeeze of {', '.join(bare[:3])} counts as a loss"
+        why += ": wallet contracts share-value"
+    return DoctorFinding("markets", True, state, why, warns=bool(why))
 
 
 def _clock(name: str, newest: BlockStamp, now: datetime) -> list[DoctorFinding]:

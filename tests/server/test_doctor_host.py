@@ -110,12 +110,13 @@ def test_the_shipped_markets_say_that_no_contract_market_is_live(
 ) -> None:
     assert findings()["markets"]["state"] == "4 configured, none a live contract market"
     assert findings()["markets"]["status"] == "warning"
-    (tmp_path / "m.toml").write_text(
-        '[[markets]]\nid = "a"\nname = "A"\nkind = "erc4626"\nstatus = "live"\nchain_id = 8453\naddress = "0x'
-        + "11" * 20
-        + '"\n'
-    )
+    live = '[[markets]]\nid = "a"\nname = "A"\nkind = "erc4626"\nstatus = "live"\nchain_id = 8453\n'
+    live += f'address = "0x{"11" * 20}"\n'
+    (tmp_path / "m.toml").write_text(live)
     monkeypatch.setenv("WALLET_MARKETS_FILE", str(tmp_path / "m.toml"))
+    assert findings()["markets"]["status"] == "warning"
+    assert "a squeeze of a counts as a loss" in findings()["markets"]["effect"]
+    (tmp_path / "m.toml").write_text(live + f'share_value = "0x{"22" * 20}"\n')
     assert findings()["markets"]["status"] == "ok"
 
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from chain.adapter import EvmChain
 from domain.money import Usdc, total
 from storage.integrity.ledger_check import verify
+from tests.chain.nodes import distorted
 from tests.purses import Purse, opened
+from tests.server.test_sums import kept_by
 from tests.tools.keeper.test_attach import mined
-from tests.tools.keeper.test_transfers_chain import ticks
+from tests.tools.keeper.test_transfers_chain import ticks, token
 from tests.world import Evm, World, a_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -165,3 +168,124 @@ async def test_the_clause_tells_the_float_and_the_hub_enforces_it(world: World) 
     with pytest.raises(AssertionError):
         await purse.fund("20.000001")
     await purse.fund("20")
+
+
+# -- what goes wrong between
+
+
+async def rounds(keeper: Any, count: int, world: World, **between: float) -> None:
+    for _ in range(count):
+        await keeper.round()
+        if between:
+            world.clock.forward(**between)
+            world.evm.chain.mine()
+
+
+async def settled_with(purse: Purse, cash: str) -> None:
+    """Settled, nothing left in the purse, and every sum agrees with the chain's."""
+    read = await purse.m.read()
+    assert read["mandate"]["status"] == "settled"
+    assert (read["progress"]["cash"], await purse.balance()) == (cash, "0.000000")
+    assert (await purse.read())["in_purse"] == "0.000000"
+    assert read["progress"].get("data_issue", False) is False
+    assert (await verify(purse.world.store)).ok
+
+
+async def test_a_payment_that_is_settled_just_before_the_drain_is_no_returned_money(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purse, keeper = await opened(world), ticks(world)
+    await purse.fund("20")
+    await keeper.round()
+    waiting = purse.settlement(purse.bill("5"))
+    read, states = EvmChain.purse_states, 0
+
+    async def overtaken(chain: EvmChain, *args: Any, **more: Any) -> Any:
+        nonlocal states
+        told = await read(chain, *args, **more)
+        states += 1
+        if states == 1:
+            await purse.mined(purse.m.owner_wallet, waiting)
+        return told
+
+    monkeypatch.setattr(EvmChain, "purse_states", overtaken)
+    await keeper.round()
+    monkeypatch.undo()
+    await stopped(purse)
+    await rounds(keeper, 3, world)
+    await settled_with(purse, "495.000000")
+    assert (await purse.read())["paid_ever"] == "5.000000"
+
+
+async def test_while_the_purse_cannot_be_emptied_nothing_is_settled_for_good(world: World) -> None:
+    purse, keeper, anybody = await opened(world), ticks(world), world.wallet()
+    await purse.fund("20")
+    await keeper.round()
+    await stopped(purse)
+    await token(world, anybody, "setPaused", True)
+    await rounds(keeper, 3, world)
+    assert (await purse.m.read())["mandate"]["status"] == "stopped"
+    await token(world, anybody, "setPaused", False)
+    await rounds(keeper, 3, world, hours=1)
+    assert (await purse.m.read())["progress"]["cash"] == "500.000000"
+    await settled_with(purse, "500.000000")
+
+
+async def test_a_purse_that_cannot_be_emptied_holds_its_owner_up_for_three_days_at_most(
+    world: World,
+) -> None:
+    purse, keeper, anybody = await opened(world), ticks(world), world.wallet()
+    await purse.fund("20")
+    await keeper.round()
+    await stopped(purse)
+    await token(world, anybody, "setBlacklisted", purse.address, True)
+    await rounds(keeper, 2, world, hours=1)
+    assert (await purse.m.read())["mandate"]["status"] == "stopped"
+    await rounds(keeper, 3, world, days=2)
+    assert (await purse.m.read())["mandate"]["status"] == "settled"
+    assert await purse.balance() == "20.000000"
+    await token(world, anybody, "setBlacklisted", purse.address, False)
+    await rounds(keeper, 3, world, hours=1)
+    assert await purse.balance() == "0.000000"
+    assert (await verify(world.store)).ok
+
+
+async def test_what_an_owner_whom_usdc_refuses_left_inside_is_swept_once_it_can_be(
+    world: World,
+) -> None:
+    purse, keeper, anybody = await opened(world), ticks(world), world.wallet()
+    await purse.fund("20")
+    await world.mint(purse.address, "3")
+    await keeper.round()
+    await stopped(purse)
+    await token(world, anybody, "setBlacklisted", purse.m.owner_wallet.address, True)
+    await rounds(keeper, 3, world, hours=1)
+    read = await purse.m.read()
+    assert (read["mandate"]["status"], await purse.balance()) == ("settled", "3.000000")
+    assert read["progress"]["cash"] == "500.000000"
+    await token(world, anybody, "setBlacklisted", purse.m.owner_wallet.address, False)
+    await rounds(keeper, 3, world, hours=1)
+    await settled_with(purse, "500.000000")
+
+
+@pytest.mark.parametrize("told", ["00" * 32, "ff" * 32])
+async def test_one_node_that_lies_about_the_balance_keeps_no_purse_full(
+    world: World, told: str
+) -> None:
+    purse = await opened(world)
+    await purse.fund("20")
+    await ticks(world).round()
+    await stopped(purse)
+    asked = "0x70a08231" + purse.address[2:].lower().rjust(64, "0")
+
+    def lying(request: dict[str, Any], raw: Any) -> Any:
+        is_it = request["method"] == "eth_call" and request["params"][0]["data"] == asked
+        return raw | {"result": "0x" + told} if is_it else raw
+
+    async with (
+        distorted(world.evm.chain, lying) as bad,
+        distorted(world.evm.chain, lambda _, raw: raw) as third,
+        kept_by(world, bad, world.evm.url, third) as keeper,
+    ):
+        await rounds(keeper, 4, world)
+    await settled_with(purse, "500.000000")

@@ -105,6 +105,9 @@ async def _drain_purse(
 ) -> Mandate:
     """Take what lies in the purse back into the closed vault, so that the settlement counts it,
     where the keeper does that.
+
+    Errors: `would_revert` where nothing can be taken out now, while the owner or the agent may
+    still do so: a settlement is for good.
     """
     state = await _filled_purse(deps, chain, mandate)
     if state is None or mandate.purse is None:
@@ -114,7 +117,11 @@ async def _drain_purse(
         log.warning("%s settles with %s in its purse", mandate.public_id, state.balance)
         return mandate
     hub, data = mandate.purse.hub, chain.purse_call("drain")
-    return await send_for(deps, chain, mandate, "unwind", sent, hub, data)
+    mandate = await send_for(deps, chain, mandate, "unwind", sent, hub, data)
+    left = await _filled_purse(deps, chain, mandate)
+    if left is not None and left.balance >= state.balance and not window_over(mandate, vault):
+        raise Refused(refusal("would_revert", why="its purse cannot be emptied"))
+    return mandate
 
 
 def drains(mandate: Mandate, vault: VaultState, *, dry: bool) -> bool:
