@@ -48,6 +48,8 @@ LISTS: Final = frozenset(
 )  # fmt: skip
 NEWEST_LAST: Final = frozenset({"points"})
 CUTS_TOLD: Final = 12
+# What of JSON may be long, each by its own type: a body is looked at whole.
+LONG: Final = (str, dict, list, tuple)
 
 
 Row = TypeVar("Row")
@@ -168,13 +170,18 @@ def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Truncate
         if name in JSONS and len(encoded(value)) > 2 * text_most:
             places.append(path)
             return None
-        if isinstance(value, Mapping):
-            return {n: cut(n, v, f"{path}.{n}") for n, v in value.items()}
+        if isinstance(value, dict):
+            return {
+                n: cut(n, v, f"{path}.{n}") if isinstance(v, LONG) else v for n, v in value.items()
+            }
         if isinstance(value, list | tuple):
             if name in LISTS and len(value) > rows_most:
                 places.append(path)
                 value = value[-rows_most:] if name in NEWEST_LAST else value[:rows_most]
-            return [cut(name, row, f"{path}.{n}") for n, row in enumerate(value)]
+            return [
+                cut(name, row, f"{path}.{n}") if isinstance(row, LONG) else row
+                for n, row in enumerate(value)
+            ]
         if isinstance(value, str) and name in TEXTS and len(value) > text_most:
             places.append(path)
             return value[:text_most] + "…"
