@@ -55,6 +55,7 @@ class Wallet:
     rpc: str
     account: str = ""
     chain_id: int = CHAIN_ID
+    gas: int = PLENTY
     switches: int | None = None
     fault: Says | None = None
     locked: bool = False
@@ -119,7 +120,7 @@ class Wallet:
             tx = "0x" + "ab" * 32
         else:
             call = Call(self.chain_id, request["to"], request["data"])
-            receipt = await self.own.send(call, gas=PLENTY)
+            receipt = await self.own.send(call, gas=self.gas)
             tx = "0x" + bytes(receipt["transactionHash"]).hex()
         self.sent.append(tx)
         if self.answers_late is not None:
