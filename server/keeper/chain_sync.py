@@ -77,7 +77,7 @@ class ChainSync:
         cursor, watched, to_reread = await self.deps.store.read(
             lambda uow: (
                 uow.chainlog.cursor(chain_id),
-                Watched.of(uow.chainlog.vaults(chain_id), uow.chainlog.purses(chain_id)),
+                Watched.of(uow.chainlog.vaults(chain_id), uow.chainlog.watched_purses(chain_id)),
                 uow.chainlog.to_read_again(chain_id),
             )
         )

@@ -21,6 +21,7 @@ from domain.refusals import Refused
 from domain.rules.mark_policy import closed
 from domain.rules.stop_line import is_below_floor
 from server.keeper.audit import Auditing
+from server.keeper.settled_purses import SettledPurses
 from server.keeper.value_recording import REST_S, SHORT_REST_S, Recording, Rest
 from server.keeper.vault_discovery import VaultDiscovery
 from server.keeper.vault_resync import VaultResync
@@ -68,6 +69,7 @@ class VaultUpkeep:
         self._rereading = VaultResync(deps, chain)
         self._auditing = Auditing(deps, chain)
         self._turns, self._turn = dict[str, int](), count(1)
+        self._settled = SettledPurses(deps, chain)
         self.name = f"keeping chain {chain.chain_id}"
 
     async def round(self, every_s: float = 0) -> None:
@@ -79,6 +81,7 @@ class VaultUpkeep:
             mandates = await self.deps.store.write(partial(self._claimed, every_s))
             for n in range(0, len(mandates), TOGETHER):
                 await self._keep(mandates[n : n + TOGETHER])
+            await self._settled.round()
 
     async def _look_for_unseen(self) -> None:
         """Spend a part of the round on vaults without a creation log; known ones wait no longer."""

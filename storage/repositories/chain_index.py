@@ -12,6 +12,7 @@ from typing import Final
 from domain.chain_facts import PurseFacts
 from domain.wire_fields import JsonObject
 from storage.codec import Table
+from storage.repositories.leases import UNPAID_FEE
 from storage.sql import Repository, exists, first, micros, placeholders
 
 
@@ -77,6 +78,12 @@ _PURSES: Final = Table(
     PurseFacts,
     names={"address": "address_lower", "hub": "hub_lower", "vault": "vault_lower"},
     more=("chain_id", "public_id"),
+)
+# Settled, empty, audited: what `owe_fee` noted is released.
+_DONE_WITH: Final = (
+    "EXISTS (SELECT 1 FROM mandates m WHERE m.public_id = chain_purses.public_id "
+    "AND m.status = 'settled') AND NOT EXISTS (SELECT 1 FROM work_claims w "
+    "WHERE w.kind = :unpaid AND w.key = chain_purses.public_id)"
 )
 _ADD_PURSE: Final = f"{_PURSES.insert} ON CONFLICT DO NOTHING"
 _STAGE: Final = f"{STAGED_LOGS.insert} ON CONFLICT DO NOTHING"
@@ -265,6 +272,24 @@ class ChainIndexRepository(Repository):
     def purses(self, chain_id: int) -> list[PurseFacts]:
         """The purses of all signed terms of a chain."""
         return _PURSES.all(self._sql, "chain_id = :chain", chain=chain_id)
+
+    def watched_purses(self, chain_id: int) -> list[PurseFacts]:
+        """The purses whose logs are read: those of mandates that are not done with."""
+        where = f"chain_id = :chain AND NOT ({_DONE_WITH})"
+        return _PURSES.all(self._sql, where, chain=chain_id, unpaid=UNPAID_FEE)
+
+    def settled_purses(self, chain_id: int, after: str, limit: int) -> list[tuple[str, PurseFacts]]:
+        """(public id, purse) of mandates that are done with, by address, those behind `after`."""
+        where = f"chain_id = :chain AND {_DONE_WITH} AND address_lower > :after"
+        text = f"SELECT * FROM chain_purses WHERE {where} ORDER BY address_lower LIMIT :most"
+        named = {"chain": chain_id, "unpaid": UNPAID_FEE, "after": after, "most": limit}
+        return [
+            (
+                r["public_id"],
+                PurseFacts(address=r["address_lower"], hub=r["hub_lower"], vault=r["vault_lower"]),
+            )
+            for r in self._sql.rows(text, **named)
+        ]
 
     def purses_of(self, public_id: str) -> list[PurseFacts]:
         """The purses of a mandate's signed terms."""

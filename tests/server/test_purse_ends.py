@@ -16,7 +16,8 @@ from tests.purses import Purse, opened
 from tests.server.test_sums import kept_by
 from tests.tools.keeper.test_attach import mined
 from tests.tools.keeper.test_transfers_chain import ticks, token
-from tests.world import Evm, World, a_world
+from tests.tools.paying import balance
+from tests.world import CHAIN_ID, Evm, World, a_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 WEEK = "2026-W47"
@@ -126,6 +127,47 @@ async def test_what_comes_into_the_purse_of_a_settled_vault_is_swept_to_the_owne
         world.clock.forward(hours=2)
         world.evm.chain.mine()
     assert await purse.balance() == "0.000000"
+    assert (await verify(world.store)).ok
+
+
+async def test_a_purse_of_a_mandate_that_is_done_with_is_looked_at_once_a_day(
+    world: World,
+) -> None:
+    async def watched() -> list[str]:
+        known = await world.store.read(lambda uow: uow.chainlog.watched_purses(CHAIN_ID))
+        return [p.address for p in known]
+
+    purse = await opened(world)
+    await purse.fund("20")
+    keeper = ticks(world)
+    await keeper.round()
+    assert await watched() == [purse.address.lower()]
+    call = (await purse.m.as_owner("owner_withdraw_call")).body["call"]
+    await mined(world, purse.m.owner_wallet, call)
+    for _ in range(4):
+        await keeper.round()
+        world.clock.forward(hours=2)
+        world.evm.chain.mine()
+    assert (await purse.read())["in_purse"] == await purse.balance() == "0.000000"
+    assert await watched() == []
+    owner = purse.m.owner_wallet.address
+    before = balance(world, owner)
+    await world.mint(purse.address, "3")
+    for _ in range(3):
+        await keeper.round()
+    assert (await purse.balance(), await watched()) == ("3.000000", [])
+    world.clock.forward(days=1)
+    world.evm.chain.mine()
+    for _ in range(4):
+        await keeper.round()
+        world.clock.forward(hours=2)
+        world.evm.chain.mine()
+    assert (await purse.read())["in_purse"] == await purse.balance() == "0.000000"
+    assert balance(world, owner) - before == Usdc.parse("3")
+    assert [r["payload"]["purse_moved"]["change"] for r in await purse.rows()][-2:] == [
+        "came_in", "drained",
+    ]  # fmt: skip
+    assert await watched() == []
     assert (await verify(world.store)).ok
 
 
