@@ -92,6 +92,10 @@ def _state(state: LedgerState) -> dict[str, object]:
     return stored if state.venue == venue_book.EMPTY else {"venue": venue} | stored
 
 
+# How many changes of a fold a later version beside this one may be ahead.
+_LATER_FOLDS: Final = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoints(Generic[T]):
     """The text of a folded state, which begins with a digest of what it stands for.
@@ -107,20 +111,28 @@ class Checkpoints(Generic[T]):
         mapping first.
         """
         body = json.dumps(self.codec.dump(state), separators=(",", ":"))
-        return f"{self._digest(row_hash, body)}:{body}"
+        return f"{self._digest(self.fold, row_hash, body)}:{body}"
 
     def state(self, text: str, row_hash: str) -> T | None:
         """The state of a checkpoint; None where it was not made by this fold at this very row, so
         that a changed one is never shown.
         """
         stored_hash, _, body = text.partition(":")
-        if stored_hash != self._digest(row_hash, body):
+        if stored_hash != self._digest(self.fold, row_hash, body):
             return None
         state: T = self.codec.load(json.loads(body))
         return state
 
-    def _digest(self, row_hash: str, body: str) -> str:
-        return hashlib.sha256(f"{self.fold}:{row_hash}:{body}".encode()).hexdigest()
+    def is_of_another_version(self, text: str, row_hash: str) -> bool:
+        """Whether another version's fold made it at this very row: nothing is read of it here, and
+        nothing is wrong with it.
+        """
+        stored_hash, _, body = text.partition(":")
+        others = (n for n in range(1, self.fold + _LATER_FOLDS) if n != self.fold)
+        return any(stored_hash == self._digest(n, row_hash, body) for n in others)
+
+    def _digest(self, fold: int, row_hash: str, body: str) -> str:
+        return hashlib.sha256(f"{fold}:{row_hash}:{body}".encode()).hexdigest()
 
 
 LEDGER: Final[Checkpoints[LedgerState]] = Checkpoints(5, Codec(_state, _STATE.back))
