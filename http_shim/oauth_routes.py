@@ -116,8 +116,9 @@ async def _authorize(request: web.Request) -> web.StreamResponse:
     app = None
     if len(named) == 1:
         # What an app says of itself may have to be fetched from where it says it.
-        charge_stranger(deps, where_from(deps, request), cost=HEAVY)
-        app = await app_of(deps, named[0])
+        address = where_from(deps, request)
+        charge_stranger(deps, address, cost=HEAVY)
+        app = await app_of(deps, named[0], address or "")
     result = loaded.authorize(deps, app, pairs)
     if isinstance(result, loaded.Shown):
         return _page(400, "This app cannot connect", PROBLEMS.get(result.error, OTHERWISE))

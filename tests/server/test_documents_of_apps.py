@@ -21,6 +21,7 @@ from tools.model.client_documents import (
     AT_ONCE,
     DOCUMENT_MAX,
     KEPT,
+    OF_ONE,
     ClientDocument,
     ClientDocuments,
 )
@@ -125,9 +126,9 @@ async def test_answers_are_kept_from_five_minutes_to_a_day_and_that_there_is_non
     for url, kept in (("none", hour / 12), ("short", hour / 12), ("long", hour * 24), ("unsaid", hour)):  # fmt: skip
         asked.clear()
         for at in (START, START + kept - timedelta(seconds=1)):
-            await documents.read(url, at)
+            await documents.read(url, at, "1")
         assert asked == [url]
-        await documents.read(url, START + kept)
+        await documents.read(url, START + kept, "1")
         assert asked == [url, url]
 
 
@@ -141,28 +142,69 @@ async def test_what_is_kept_and_what_is_asked_at_once_is_bounded() -> None:
 
     documents, answers = ClientDocuments(fetch), dict[str, list[bytes | None]]()
 
-    async def read(url: str) -> None:
-        body = await documents.read(url, START)
+    async def read(url: str, asker: str) -> None:
+        body = await documents.read(url, START, asker)
         answers.setdefault(url, []).append(body)
 
     async with anyio.create_task_group() as group:
         for n in range(AT_ONCE):
             for _ in range(3):
-                group.start_soon(read, f"u{n}")
+                group.start_soon(read, f"u{n}", f"a{n // OF_ONE}")
         await anyio.wait_all_tasks_blocked()
-        group.start_soon(read, "one too many")
+        group.start_soon(read, "one too many", "another")
         await anyio.wait_all_tasks_blocked()
         assert answers == {"one too many": [None]}
         opened.set()
     assert len(asked) == AT_ONCE
     assert all(answers[f"u{n}"] == [b"{}"] * 3 for n in range(AT_ONCE))
     for n in range(KEPT + 5):
-        await documents.read(f"k{n}", START)
+        await documents.read(f"k{n}", START, "a0")
     before = len(asked)
-    await documents.read(f"k{KEPT + 4}", START)
+    await documents.read(f"k{KEPT + 4}", START, "a0")
     assert len(asked) == before
-    await documents.read("u0", START)
+    await documents.read("u0", START, "a0")
     assert len(asked) == before + 1
+
+
+async def test_slow_documents_of_one_asker_leave_places_to_others() -> None:
+    opened, slow = anyio.Event(), "https://slow.example/"
+
+    async def fetch(url: str) -> ClientDocument | None:
+        if url.startswith(slow):
+            await opened.wait()
+        return ClientDocument(b"{}")
+
+    documents, answers = ClientDocuments(fetch), list[bytes | None]()
+
+    async def read(n: int) -> None:
+        answers.append(await documents.read(f"{slow}{n}", START, "203.0.113.7"))
+
+    async with anyio.create_task_group() as group:
+        for n in range(AT_ONCE):
+            group.start_soon(read, n)
+        await anyio.wait_all_tasks_blocked()
+        assert answers == [None] * (AT_ONCE - OF_ONE)
+        assert await documents.read("https://quick.example/", START, "198.51.100.1") == b"{}"
+        opened.set()
+    assert answers[AT_ONCE - OF_ONE :] == [b"{}"] * OF_ONE
+    for n in range(AT_ONCE):
+        assert await documents.read(f"{slow}later/{n}", START, "203.0.113.7") == b"{}"
+
+
+async def test_what_is_asked_for_afresh_is_fetched_though_it_is_kept() -> None:
+    published: list[bytes | None] = [b"1"]
+
+    async def fetch(url: str) -> ClientDocument | None:
+        return None if published[0] is None else ClientDocument(published[0], "max-age=86400")
+
+    documents = ClientDocuments(fetch)
+    assert await documents.read("u", START, "a") == b"1"
+    published[0] = b"2"
+    assert await documents.read("u", START, "a") == b"1"
+    assert await documents.read("u", START, "a", fresh=True) == b"2"
+    published[0] = None
+    assert await documents.read("u", START, "a", fresh=True) is None
+    assert await documents.read("u", START, "a") is None
 
 
 def test_no_process_loads_the_library_of_oauth_at_its_start() -> None:

@@ -30,6 +30,7 @@ from tests.surfaces.apps import (
     CALLBACK,
     DOCUMENT,
     HOSTED,
+    PUBLISHED,
     VERIFIER,
     Connecting,
     connecting,
@@ -684,6 +685,29 @@ async def test_an_apps_document_is_fetched_once_and_has_to_name_itself(c: Connec
         c.world.clock.forward(hours=25)
         over = {"client_id": HOSTED, "redirect_uri": "https://host.example/callback"}
         assert (await c.get(c.asked(**over))).status == 400, body
+
+
+@pytest.mark.parametrize(
+    "change", [None, {"redirect_uris": ["https://claude.ai/other"]}, {"client_name": "Another"}]
+)
+async def test_a_document_that_changed_since_the_page_was_shown_gets_no_consent(
+    c: Connecting, change: dict[str, Any] | None
+) -> None:
+    link, browser = await c.link(), await c.browser()
+    assert (await browser.get(link)).status == 200
+    was = c.documents[DOCUMENT]
+    changed = None if change is None else orjson.dumps(PUBLISHED[DOCUMENT] | change)
+    c.documents[DOCUMENT] = changed
+    agent = c.mandate.agent.user_id or ""
+    page = await browser.submit(link, link, decision="allow", agent=agent)
+    assert page.status == 409, page.said
+    assert "What the app publishes of itself has changed, or cannot be read now." in page.said
+    assert await c.grants() == []
+    # What is published again is asked for again, and not taken from what was kept.
+    c.documents[DOCUMENT] = was
+    page = await browser.submit(link, link, decision="allow", agent=agent)
+    code = parameters(page.one("a").attributes["href"])["code"]
+    assert (await c.redeemed(code)).status == 200
 
 
 # -- the page of consent

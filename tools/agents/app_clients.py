@@ -56,16 +56,17 @@ class NotRegistered(Exception):
         self.code, self.text = code, text
 
 
-async def app_of(deps: Deps, client_id: str) -> App | None:
+async def app_of(deps: Deps, client_id: str, asker: str, *, fresh: bool = False) -> App | None:
     """The app behind a client id, with its addresses; None for one that is not known, or whose
-    document cannot be read now.
+    document cannot be read now for this asker (an address, or a user's id). `fresh`: as it is
+    published at this moment.
     """
     known = known_app(deps, client_id)
     if known is None or known.host is None:
         return known
     if deps.documents is None:
         return None
-    body = await deps.documents.read(client_id, deps.clock.now())
+    body = await deps.documents.read(client_id, deps.clock.now(), asker, fresh=fresh)
     return None if body is None else _published(known, body)
 
 

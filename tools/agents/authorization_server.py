@@ -387,7 +387,7 @@ def authorize(deps: Deps, app: App | None, pairs: Pairs) -> Shown | SentBack:
     data, client = request.payload.data, grant.client.app
     ask = Ask(
         client_hash=client.client_hash,
-        client_host=client.host,
+        document=None if client.host is None else client.client_id,
         client_name=client.name,
         redirect_uri=data["redirect_uri"],
         state=data.get("state"),

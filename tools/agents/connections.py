@@ -27,6 +27,7 @@ from domain.next_steps import NextStep
 from domain.refusals import Refused, invalid, refusal
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
+from tools.agents.app_clients import app_of
 from tools.agents.hosted_key import keep_key, ready_key
 from tools.agents.registry import AgentIn, check_new_agent, new_agent, own_agent
 from tools.context.access import not_found
@@ -47,7 +48,7 @@ from tools.model.sealing import KeyRing, SealBroken
 
 # A path has 1,024 bytes at the most, and the page's own part of it.
 ASK_MAX: Final = 980
-_PURPOSE: Final = "oauth ask"
+_PURPOSE: Final = "oauth ask of a document"
 OWN_WORDS: Final = "own words of the app; nobody has checked them"
 
 AskToken = Annotated[
@@ -65,16 +66,23 @@ GrantId = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A checked request of an app to connect, on its way to the owner and back."""
+    """A checked request of an app to connect, on its way to the owner and back; `document` is the
+    id of an app that publishes one, None for an app that registered itself.
+    """
 
     client_hash: str
-    client_host: str | None
+    document: str | None
     client_name: str
     redirect_uri: str
     state: str | None
     code_challenge: str
     scopes: Scopes
     resource: str
+
+    @property
+    def client_host(self) -> str | None:
+        """The host that stands behind its id."""
+        return None if self.document is None else urlsplit(self.document).hostname
 
 
 def sealed(sealing: KeyRing, ask: Ask, now: datetime) -> str:
@@ -102,6 +110,9 @@ def _no_ask() -> Refused:
 
 
 _START_AGAIN: Final = NextStep("Start connecting again in the app: a link lasts ten minutes")
+
+
+CHANGED: Final = "What the app publishes of itself has changed, or cannot be read now."
 
 
 def with_parameters(uri: str, parameters: Mapping[str, str | None]) -> str:
@@ -219,6 +230,7 @@ async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAn
         raise invalid("agent_id", "an agent of yours, or agent_name for a new one")
     if request.hold_key and "wallet:act" not in ask.scopes:
         raise invalid("hold_key", "the app does not ask to act: it needs no key")
+    await _check_document(deps, caller, ask)
     agent_id = request.agent_id or deps.ids.short("u_")
     now = deps.clock.now()
 
@@ -244,6 +256,18 @@ async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAn
         if key is not None and request.agent_name is not None and deps.agent_signer is not None:
             await deps.agent_signer.agent_key_end(key.name)
         raise
+
+
+async def _check_document(deps: Deps, caller: Caller, ask: Ask) -> None:
+    """Hold the ask to what the app publishes now: the owner was shown what was kept of it.
+
+    Errors: `conflict`.
+    """
+    if ask.document is None:
+        return
+    app = await app_of(deps, ask.document, caller.user_id or "", fresh=True)
+    if app is None or not app.takes(ask.redirect_uri) or app.name != ask.client_name:
+        raise Refused(refusal("conflict", why=CHANGED, next=(_START_AGAIN,)))
 
 
 def _allowed(

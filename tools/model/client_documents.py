@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from typing import Final
 DOCUMENT_MAX: Final = 5_000  # bytes
 KEPT: Final = 200
 AT_ONCE: Final = 8
+OF_ONE: Final = 2
 LEAST: Final = timedelta(minutes=5)
 MOST: Final = timedelta(hours=24)
 UNSAID: Final = timedelta(hours=1)
@@ -32,27 +34,34 @@ Fetch = Callable[[str], Awaitable[ClientDocument | None]]
 
 class ClientDocuments:
     """Documents by their address. An answer, that there is none too, is kept from five minutes to a
-    day; one address is asked by one request at a time, and only so many addresses are at once.
+    day; one address is asked by one request at a time, and only so many addresses are at once, and
+    of them for one asker, so that slow ones of a stranger leave places to others.
     """
 
     def __init__(self, fetch: Fetch):
         self._fetch = fetch
         self._kept: dict[str, tuple[datetime, bytes | None]] = {}
         self._running: dict[str, asyncio.Future[bytes | None]] = {}
+        self._askers = Counter[str]()
 
-    async def read(self, url: str, now: datetime) -> bytes | None:
-        """The document of an address; None where there is none, or too much is asked for now."""
+    async def read(
+        self, url: str, now: datetime, asker: str, *, fresh: bool = False
+    ) -> bytes | None:
+        """The document of an address, for an asker (an address, or a user's id); None where there
+        is none, or too much is asked for now. `fresh`: what was kept is fetched again.
+        """
         known = self._kept.get(url)
-        if known is not None and now < known[0]:
+        if known is not None and now < known[0] and not fresh:
             return known[1]
         if url not in self._running:
-            if len(self._running) >= AT_ONCE:
+            if len(self._running) >= AT_ONCE or self._askers[asker] >= OF_ONE:
                 return None
-            self._running[url] = asyncio.ensure_future(self._fetched(url, now))
+            self._askers[asker] += 1
+            self._running[url] = asyncio.ensure_future(self._fetched(url, now, asker))
         # One that gives up waiting must not take the others' answer along.
         return await asyncio.shield(self._running[url])
 
-    async def _fetched(self, url: str, now: datetime) -> bytes | None:
+    async def _fetched(self, url: str, now: datetime, asker: str) -> bytes | None:
         try:
             document = await self._fetch(url)
             body = None if document is None else document.body
@@ -63,6 +72,8 @@ class ClientDocuments:
             return body
         finally:
             del self._running[url]
+            self._askers[asker] -= 1
+            self._askers += Counter()  # forgets those that ask for nothing
 
 
 def _age(document: ClientDocument | None) -> timedelta:
