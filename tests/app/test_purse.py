@@ -159,7 +159,7 @@ async def test_open_payments_are_made_void_from_the_page_and_gone_from_it(paying
     assert "Open payments made void" in after.one("section", id="record").text
     assert not after.all("section", class_="ask")
     assert "An action needs your approval" not in after.said
-    assert "may be paid until then" not in part(after)
+    assert "can only be paid until then" not in part(after)
     # Made void once more, its own page does not take the first for it.
     page = await browser.get(f"{base}/void")
     assert page.one("input", name="for").attributes["value"].startswith("void.")

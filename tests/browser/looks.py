@@ -18,6 +18,11 @@ BUILT: Final = (
     " (e.getAttribute('role') ?? ''); return [...new Set([...document.querySelectorAll('body *')]"
     ".map((e) => of(e.parentElement) + '>' + of(e)))].sort().join(); })()"
 )
+CUT: Final = (
+    "[...document.querySelectorAll('body *')].filter((e) => e.clientWidth > 1 && e.scrollWidth >"
+    " e.clientWidth + 1 && getComputedStyle(e).overflowX === 'hidden').map((e) => e.textContent)"
+)
+"""The texts of which a part is hidden for want of room."""
 SEEN: Final[set[str]] = set()
 
 
@@ -35,6 +40,7 @@ async def looked_at(window: Window, name: str, figures: dict[str, Any]) -> list[
         await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         await page.set_viewport_size(size)
         wrong = await window.axe(RULES if theme == "light" else CONTRAST)
+        wrong += [f"cut off: {text}" for text in await page.evaluate(CUT)]
         found += [f"{name} {theme} {size['width']}: {told}" for told in wrong]
         if (theme == "light") == (size == WIDE):
             await window.shot(f"{name} {theme} {size['width']}", whole=size == WIDE)

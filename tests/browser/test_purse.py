@@ -149,7 +149,7 @@ async def test_open_payments_are_made_void_in_the_browser(trusting: Stage) -> No
         await window.press("Make open payments void")
         await window.page.wait_for_url(f"**{base}")
         await window.says("Open payments made void")
-        assert not await window.page.get_by_text("may be paid until then").count()
+        assert not await window.page.get_by_text("can only be paid until then").count()
         width = "document.documentElement.scrollWidth <= innerWidth"
         assert await window.page.evaluate(width)
     assert wallet.count(*SENDS) == 2  # of which the first was turned down
@@ -166,3 +166,7 @@ async def test_a_purse_is_fine_in_every_look(trusting: Stage, figures: dict[str,
     async with trusting.window(trusting.wallet(purse.m)) as window:
         await window.sign_in()
         assert await all_of(window, [base + path for path in paths], "purse", figures) == []
+        await window.goto(base)
+        part, told = window.page.locator("#purse"), window.page.locator("#purse .record li > div")
+        wide = [(await told.nth(n).bounding_box())["width"] for n in range(await told.count())]
+        assert min(wide) > (await part.bounding_box())["width"] / 2
