@@ -78,7 +78,7 @@ lives: setup
 
 # Faults under load, and an audit from outside after each: CAMPAIGN_S seconds of plays, from CAMPAIGN_SEED on.
 campaign: setup
-	$(BIN)/pytest -q -x -s -n 0 -m campaign tests/campaign
+	$(BIN)/pytest -q -x -s -n 0 -m campaign tests/campaign tests/server/test_act_killed.py
 
 # Lives that are reorganised deeper than the confirmations, on both chains: CHAIN_RUNS a chain, from CHAIN_SEED on;
 # CHAIN_OMITS=1 puts them behind nodes that leave logs out.

@@ -93,7 +93,10 @@ class LocalSigner:
         """`gas_most` in wei is the most that one transaction may cost. Errors: UnusableKey."""
         self._gas_most = gas_most
         self._key, self._folder, self._clock = key.secret, key.folder, SystemClock()
-        self.address = transactions.address_of(self._key)
+        try:
+            self.address = transactions.address_of(self._key)
+        except ValueError:
+            raise UnusableKey("0, or from the curve's order on, is no private key") from None
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if stat.S_IMODE(self._folder.stat().st_mode) & 0o077:
             raise UnusableKey(f"{self._folder} is for its owner alone: chmod 700")
@@ -379,11 +382,10 @@ def key_of_keyring(name: str, home: Path) -> LocalKey:
     if find_spec("keyring") is None:
         raise UnusableKey("it needs the extra `keyring`: pip install 'mandate-wallet[keyring]'")
     import keyring
-    from keyring.errors import KeyringError
 
     try:
         text = keyring.get_password(KEYRING_SERVICE, name)
-    except KeyringError as error:
+    except Exception as error:  # each backend raises what it likes beside KeyringError
         raise UnusableKey(f"the keyring cannot be read ({type(error).__name__})") from None
     if text is None:
         how = f"`keyring set {KEYRING_SERVICE} {name}` takes one"

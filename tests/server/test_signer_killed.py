@@ -29,18 +29,27 @@ SIGNED = re.compile(r"signed (0x[0-9a-f]{64}) .* nonce (\d+)")
 
 
 class Node:
-    """The node that the signer asks; `at` is the call at which something happens to its process."""
+    """The node that a process asks; `at` is the call at which something happens to that process,
+    `after` it was done.
+    """
 
     def __init__(self, world: World):
-        self.world, self.at, self.asked = world, "", asyncio.Event()
+        self.world, self.at, self.after, self.asked = world, "", False, asyncio.Event()
 
     async def answer(self, request: web.Request) -> web.Response:
         body = await request.read()
-        if self.at and self.at.encode() in body:
-            self.asked.set()
-            await asyncio.sleep(STUCK_S)
+        is_held = bool(self.at) and self.at.encode() in body
+        if is_held and not self.after:
+            await self._hold()
         async with ClientSession() as http, http.post(self.world.evm.url, data=body) as reply:
-            return web.Response(body=await reply.read(), content_type="application/json")
+            told = await reply.read()
+        if is_held:
+            await self._hold()
+        return web.Response(body=told, content_type="application/json")
+
+    async def _hold(self) -> None:
+        self.asked.set()
+        await asyncio.sleep(STUCK_S)
 
 
 class Process:

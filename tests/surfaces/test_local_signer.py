@@ -24,6 +24,7 @@ from domain.money import Usdc
 from server.mcp_api import local_signer
 from server.mcp_api.local_signer import (
     KEYRING_SERVICE,
+    LocalKey,
     LocalSigner,
     NotSigned,
     UnusableKey,
@@ -38,6 +39,7 @@ from tests.world import CHAIN_ID, Evm, Mandated, a_world, config_of, working
 from tools.actions import act
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+CURVE_ORDER = 0xFFFFFFFF_FFFFFFFF_FFFFFFFF_FFFFFFFE_BAAEDCE6_AF48A03B_BFD25E8C_D0364141
 ENTER = {"kind": "enter", "market": "test-market", "amount_usdc": "40"}
 
 
@@ -306,6 +308,13 @@ def test_a_key_file_is_its_owners_alone(tmp_path: Path) -> None:
         key_of_file(file)
 
 
+@pytest.mark.parametrize("number", [0, CURVE_ORDER, 2**256 - 1])
+def test_a_number_that_is_no_private_key_is_none(tmp_path: Path, number: int) -> None:
+    key = LocalKey(f"{number:064x}", tmp_path / "key.sent")
+    with pytest.raises(UnusableKey, match="no private key"):
+        LocalSigner(key, "http://127.0.0.1/mcp", None, 1)
+
+
 async def test_an_official_client_acts_with_a_key_of_the_keyring(local: Local) -> None:
     """By the library's own choice of a backend, in the command as it is started."""
     home = local.file.parent / "home"
@@ -352,6 +361,9 @@ def test_a_keyring_without_a_good_key_says_what_to_do(
         for name in ("", "../up", "a" * 65):
             with pytest.raises(UnusableKey, match="characters"):
                 key_of_keyring(name, tmp_path)
+        (tmp_path / "ring.cfg").write_text("no ring")
+        with pytest.raises(UnusableKey, match="cannot be read"):
+            key_of_keyring("scout", tmp_path)
         keyring.set_keyring(fail.Keyring())
         with pytest.raises(UnusableKey, match="cannot be read"):
             key_of_keyring("scout", tmp_path)
