@@ -349,10 +349,7 @@ async def _arguments(op: Operation, request: web.Request) -> dict[str, object]:
 
 
 async def _body(request: web.Request) -> dict[str, object]:
-    if request.content_length is not None and request.content_length > MAX_BODY:
-        raise Refused(refusal("body_too_large", limit=MAX_BODY))
-    # What came with the head is not waited for.
-    raw = await (request.read() if request.content.is_eof() else read_body(request, BODY_S))
+    raw = await read_body(request, BODY_S)
     has_type = "Content-Type" in request.headers
     if raw.strip() and has_type and request.content_type != "application/json":
         raise invalid("content-type", "application/json is needed")

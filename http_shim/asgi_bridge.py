@@ -11,7 +11,9 @@ from typing import Any, Final
 from aiohttp import web
 from multidict import CIMultiDict
 
+from domain.refusals import Refused, refusal
 from http_shim.admission import ASKER
+from http_shim.json_body import MAX_BODY
 from http_shim.principal import HEADERS, STATE
 
 log = logging.getLogger("wallet.http")
@@ -89,8 +91,10 @@ class AsgiBridge:
 
 async def read_body(request: web.Request, patience_s: float) -> bytes:
     """The body, which has so long to arrive. Errors: those of aiohttp; RequestPayloadError for one
-    that is late.
+    that is late, `body_too_large` at once for one that says so.
     """
+    if (request.content_length or 0) > MAX_BODY:
+        raise Refused(refusal("body_too_large", limit=MAX_BODY))
     if request.content.is_eof():
         # All of it has arrived: nothing is waited for.
         return await request.read()

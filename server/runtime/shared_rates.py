@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 import anyio
@@ -29,7 +30,8 @@ STRANGERS_MOST: Final = 10_000
 
 class SharedRates:
     """Writes down each slice that this process counted, and learns by the same statement what all
-    have counted. A call costs no statement; a sixteenth of a limit costs one.
+    have counted. A call costs no statement; a sixteenth of a limit costs one. What is written down
+    is in the database's time: the clocks of processes differ.
     """
 
     def __init__(self, deps: Deps):
@@ -38,6 +40,7 @@ class SharedRates:
         self._wake, self._written = anyio.Event(), anyio.Event()
         self._fails = False
         self._strangers = 0
+        self._ahead = timedelta()  # of the database's clock to this one
 
     def announce(self, key: Key) -> None:
         """A slice of this key was counted here that the others have not heard of."""
@@ -54,6 +57,7 @@ class SharedRates:
 
     async def run(self) -> None:
         """Count together with the other processes, until cancelled."""
+        await self._forget()
         self._deps.rates.shared = self
         try:
             async with anyio.create_task_group() as group:
@@ -71,10 +75,15 @@ class SharedRates:
         """Write down slices that are full; they stay so where the database fails."""
         rates, now = self._deps.rates, self._deps.clock.now()
         counted = {key: taken for key in keys if (taken := rates.take(key)) is not None}
-        rows = {key: Counted(_name(key), *counted[key]) for key in counted if self._has_room(key)}
+        ahead = self._ahead
+        rows = {
+            key: Counted(_name(key), since + ahead, cost)
+            for key, (since, cost) in counted.items()
+            if self._has_room(key)
+        }
         try:
             write = self._deps.store.write
-            due = await write(lambda uow: uow.rate_meters.add(rows.values(), now))
+            due = await write(lambda uow: uow.rate_meters.add(rows.values(), now + ahead))
         except Exception as error:
             if isinstance(error, Unavailable):
                 log.warning("calls of a minute are counted alone: the database: %s", error.why)
@@ -88,7 +97,7 @@ class SharedRates:
         for key in keys:
             self._full.pop(key, None)
             if key in rows:
-                rates.learn(key, due[rows[key].meter_hash], now)
+                rates.learn(key, due[rows[key].meter_hash] - ahead, now)
         self._release(fails=False)
 
     def _release(self, *, fails: bool) -> None:
@@ -103,19 +112,28 @@ class SharedRates:
         return self._strangers <= STRANGERS_MOST
 
     async def _sweep(self) -> None:
-        """Forget what is paid off, a minute later: the clocks of processes differ."""
         while True:
             await anyio.sleep(SWEEP_S)
             self._strangers = 0
-            try:
-                await self._deps.store.write(self._forget)
-            except Unavailable as error:
-                log.warning("calls of a minute that are paid off: the database: %s", error.why)
-            except Exception:
-                log.exception("calls of a minute that are paid off; trying again")
+            await self._forget()
 
-    def _forget(self, uow: UnitOfWork) -> None:
-        uow.rate_meters.sweep(self._deps.clock.now() - MINUTE)
+    async def _forget(self) -> None:
+        """Look at the database's clock, and forget what is paid off a minute later."""
+        clock = self._deps.clock
+
+        def work(uow: UnitOfWork) -> datetime:
+            now = uow.rate_meters.now()
+            uow.rate_meters.sweep(now - MINUTE)
+            return now
+
+        try:
+            before = clock.now()
+            there = await self._deps.store.write(work)
+            self._ahead = there - before - (clock.now() - before) / 2
+        except Unavailable as error:
+            log.warning("calls of a minute that are paid off: the database: %s", error.why)
+        except Exception:
+            log.exception("calls of a minute that are paid off; trying again")
 
 
 def _name(key: Key) -> str:

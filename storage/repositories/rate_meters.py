@@ -17,6 +17,11 @@ _ADD: Final = (
     f"ON CONFLICT (meter_hash) DO UPDATE SET due_at = CASE WHEN {_START} + :cost > :most "
     f"THEN :most ELSE {_START} + :cost END RETURNING due_at"
 )
+_NOW: Final = {
+    "sqlite": "SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) AS now_at",
+    "postgresql": "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) "
+    "AS now_at",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,12 @@ class RateMeterRepository(Repository):
             row = first(self._sql, _ADD, **values)
             due[one.meter_hash] = moment(row["due_at"]) if row else most
         return due
+
+    def now(self) -> datetime:
+        """The database's clock, which every process has."""
+        row = first(self._sql, _NOW[self._sql.dialect])
+        assert row is not None  # noqa: S101 - it has one row
+        return moment(row["now_at"])
 
     def sweep(self, before: datetime) -> None:
         """Forget keys whose calls were paid off before then."""

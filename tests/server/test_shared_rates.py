@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
@@ -31,6 +31,14 @@ pytestmark = pytest.mark.anyio
 LIMIT = 320
 PART = LIMIT // 16
 ROWS = "SELECT * FROM rate_meters"
+
+
+@pytest.fixture(autouse=True)
+def database_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the database, which stands still as the others do."""
+    clock = Clock()
+    monkeypatch.setattr(RateMeterRepository, "now", lambda self: clock.at)
+    return clock
 
 
 @asynccontextmanager
@@ -169,10 +177,10 @@ async def test_strangers_leave_so_many_rows(store: Store, monkeypatch: pytest.Mo
 
 
 async def test_a_row_goes_when_its_calls_are_paid_off(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch, database_clock: Clock
 ) -> None:
     monkeypatch.setattr(shared_rates, "SWEEP_S", 0.05)
-    clock = Clock()
+    clock = database_clock
     async with counting(store, clock) as rates:
         for cost in (LIMIT // 2, 1):
             await passes(rates, START, cost=cost)
@@ -183,6 +191,34 @@ async def test_a_row_goes_when_its_calls_are_paid_off(
         with anyio.fail_after(STUCK_S):
             while await rows(store):
                 await anyio.sleep(0.05)
+
+
+@pytest.mark.parametrize("apart_s", [-90, -30, 5, 30, 90])
+async def test_clocks_apart_make_a_limit_neither_smaller_nor_larger(
+    store: Store, monkeypatch: pytest.MonkeyPatch, apart_s: int
+) -> None:
+    monkeypatch.setattr(shared_rates, "SWEEP_S", 0.05)
+    one, other = Clock(), Clock()
+    other.forward(seconds=apart_s)
+    async with counting(store, one) as a, counting(store, other) as b:
+        assert all([await passes(b, other.at) for _ in range(LIMIT // 4)])
+        passed = [await passes(a, one.at) for _ in range(LIMIT)].count(True)
+        assert LIMIT * 3 // 4 <= passed <= LIMIT * 3 // 4 + PART + 1
+        # One that is set right meanwhile is looked at again.
+        other.at = one.at
+        await anyio.sleep(0.3)
+        assert all([await passes(b, other.at, whose="you") for _ in range(LIMIT // 4)])
+        passed = [await passes(a, one.at, whose="you") for _ in range(LIMIT)].count(True)
+        assert LIMIT * 3 // 4 <= passed <= LIMIT * 3 // 4 + PART + 1
+
+
+async def test_the_clock_of_the_database_is_that_of_its_machine(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    before = datetime.now(UTC)
+    there = await store.read(lambda uow: uow.rate_meters.now())
+    assert before - timedelta(seconds=1) <= there <= datetime.now(UTC) + timedelta(seconds=1)
 
 
 async def test_a_row_says_neither_address_nor_key(store: Store) -> None:

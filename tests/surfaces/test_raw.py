@@ -13,6 +13,7 @@ from http_shim import asgi_bridge, connections, http_server
 from http_shim.json_body import MAX_BODY
 from http_shim.service_routes import METRICS
 from tests.surfaces.small import ALICE, Small, small
+from tests.surfaces.test_bridge import App, repeats
 from tests.waiting import STUCK_S
 
 pytestmark = pytest.mark.anyio
@@ -159,13 +160,14 @@ async def test_a_head_that_never_ends_is_cut(
             assert await said(s, b"GET /healthz HT") == b""
 
 
+@pytest.mark.parametrize("path", [b"/wallet/slow/n", b"/mcp", b"/mcp/x/core", b"/messages/"])
 async def test_a_body_that_is_refused_for_its_length_is_not_asked_for(
-    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, path: bytes
 ) -> None:
     monkeypatch.setattr(http_server, "LINGER_S", 0.1)
     expects = b"Expect: 100-continue", b"Content-Type: application/json", b"Connection: close"
     length = b"Content-Length: %d" % (MAX_BODY + 1)
-    async with small(sqlite_url) as s:
-        got = await said(s, head(b"POST /wallet/slow/n", *expects, length))
+    async with small(sqlite_url, mcp=App(repeats)) as s:
+        got = await said(s, head(b"POST " + path, *expects, length))
     assert got.startswith(b"HTTP/1.1 413 ")
     assert b"100 Continue" not in got
