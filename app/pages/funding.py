@@ -117,9 +117,11 @@ def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
         public_id=m["public_id"],
         first=m["status"] == "signed",
         approved=approved,
+        typed=money.typed(raw["amount"]),
         sending=send,
         exposure=read["exposure"],
-        problem=refusal.view(refused, m["public_id"]),
+        # The amount is the reader's own, whoever mends it where an action asks for too much.
+        problem=refusal.view(refused and refused | {"who_fixes": "owner"}, m["public_id"]),
     )
 
 

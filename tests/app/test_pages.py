@@ -113,6 +113,7 @@ def fine(page: Page) -> None:
         [f for f in posts if f.attributes["action"] != "/app/session"]
     )
     assert not re.search(r"\bNone\b|Undefined|\{\{|\}\}|\[object", page.said)
+    assert '<ol class="record"></ol>' not in page.source, "a list without an entry says so"
 
 
 @pytest.mark.slow
@@ -489,7 +490,7 @@ async def test_ways_in_are_shown_with_what_is_known_of_each(
     cards = [" ".join(e.text.split()) for e in page.all("section") if "Bridge" in e.text]
     costs = [c.partition("Costs about")[2].partition("Send it.")[0].strip() for c in cards]
     assert costs == [
-        "0.11 USDC to 1.01 USDCTakes about10 to 119 seconds",
+        "0.11 USDC – 1.01 USDCTakes about10 to 119 seconds",
         "not known yetTakes about1 to 3 minutes",
         "not known yetTakes aboutnot known yet",
         "not known yetTakes aboutnot known yet",

@@ -64,11 +64,13 @@ async def test_an_amount_is_refused_or_approved_and_an_approval_that_stands_leav
     await site.world.mint(m.owner_wallet.address, "1000")
     page = await browser.get(f"{base}/fund?amount=120.5")
     assert "exactly 120.50 USDC" in page.said
+    assert page.one("input", name="amount").attributes["value"] == "120.50"
     for amount, says in (("501", "over"), ("0", "above 0"), ("x<b>", "")):
         refused = await browser.get(f"{base}/fund?amount={amount}")
         fine(refused)
         assert says in refused.one("div", role="alert").text
         assert not refused.all("script", id="calls"), amount
+        assert "The agent has to fix this" not in refused.said
     ok, _ = await m.world.mined(m.owner_wallet, calls(page)[0], gas=PLENTY)
     assert ok
     page = await browser.get(f"{base}/fund?amount=120.5")
