@@ -41,7 +41,7 @@ REMAINING: Final[Mapping[str, str]] = {
     "per_action": _("Left for one action"),
     "per_day": _("Left today"),
     "budget": _("Left of the budget"),
-    "nearest": _("Nearest allowed price"),
+    "nearest": _("Nearest allowed value"),
     "limit": _("The limit"),
     "used": _("Used of it"),
     "per_order_usdc": _("Your limit per order"),

@@ -94,6 +94,8 @@ def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
     `approved`: an approval of an earlier try stands, and only the deposit is left.
     """
     m, calls, send = read["mandate"], raw["calls"], None
+    if refused is not None:
+        refused = {**refused, "who_fixes": "owner"}  # the amount is the reader's own
     approved = bool(calls) and bool((calls[-1]["simulation"] or {}).get("ok"))
     if calls:
         remaining = calls[-1:] if approved else calls
@@ -120,8 +122,7 @@ def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
         typed=money.typed(raw["amount"]),
         sending=send,
         exposure=read["exposure"],
-        # The amount is the reader's own, whoever mends it where an action asks for too much.
-        problem=refusal.view(refused and refused | {"who_fixes": "owner"}, m["public_id"]),
+        problem=refusal.view(refused, m["public_id"]),
     )
 
 
