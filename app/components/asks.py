@@ -11,6 +11,7 @@ from app.words.status import APPROVALS
 from app.words.text import _
 from app.words.untrusted_text import agent_of
 from domain.mandates.payment_requests import host_of
+from domain.rules.rule_table import PAUSED
 
 
 def page_of(item: Json) -> str:
@@ -25,6 +26,12 @@ def label_of(mandate: Json, target: Json) -> str | None:
         if (str(entry.get("address")).lower(), str(entry.get("selector")).lower()) == key:
             return entry.get("label") or _("a listed call without a name")
     return None
+
+
+def _bars(mandate: Json) -> Iterator[Record]:
+    """Bars that hold an action back whatever its owner answers."""
+    if mandate["paused"]:
+        yield Record(ok=False, text=_(PAUSED.fails))
 
 
 def _checks(amount: str, limits: Json, is_listed: bool) -> Iterator[Record]:
@@ -108,17 +115,19 @@ def _payment(item: Json, purse: Json | None) -> Record | None:
 
 def view(item: Json, read: Json, now: datetime) -> Record:
     """`item` of the approvals; `read`: mandate, limits and clauses of its mandate, and its purse
-    where it has one. `checks` are (`ok`, `text`): None where one could not be made. `payment` is
-    None for a call.
+    where it has one. `checks` are (`ok`, `text`): None where one could not be made; of a payment
+    that is over there are none. `payment` is None for a call.
     """
     mandate, amount, purse = read["mandate"], item["approve_amount_usdc"], read.get("x402")
     name, payment = label_of(mandate, item["target"]), _payment(item, purse)
     asking = next(c for c in read["clauses"] if c["key"] == "asking")
     if payment is None:
-        checks = tuple(_checks(amount, read["limits"], name is not None))
+        checks = (*_bars(mandate), *_checks(amount, read["limits"], name is not None))
         notice = notices.approval_notice(amount)
     else:
-        checks = () if purse is None else tuple(_payment_checks(amount, purse))
+        checks = ()
+        if purse is not None and item["status"] in ("pending", "approved"):
+            checks = (*_bars(mandate), *_payment_checks(amount, purse))
         notice = notices.payment_notice(amount)
     return Record(
         pick(item, "approval_id", "expires_at", "decided_at", "data"),

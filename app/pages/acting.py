@@ -147,7 +147,7 @@ def show_action(
         kind=kind,
         texts=texts,
         agent=agent,
-        already=_already(kind, read),
+        already=_already(kind, read, call),
         pays=(call or {}).get("pays") or Record(owner=None, agent_fee=None),
         recorded=recorded_value(read) if kind == "record" else None,
         purse=purse.view(read, visit.now) if kind == "void" else None,
@@ -181,7 +181,7 @@ def _left_in_purse(read: Json) -> str | None:
     return inside if inside is not None and money.micros_of(inside) > 0 and not is_over else None
 
 
-def _already(kind: str, read: Json) -> str:
+def _already(kind: str, read: Json, call: Json | None) -> str:
     m, cash = read["mandate"], read["progress"]["cash"]
     if kind == "pause" and m["paused"]:
         return _("The agent is paused already. Another transaction changes nothing.")
@@ -190,6 +190,8 @@ def _already(kind: str, read: Json) -> str:
         return _("Everything was paid out already. Another transaction moves nothing.")
     if kind == "void" and "x402" in read and read["x402"]["in_purse"] == NOTHING_INSIDE:
         return _("The purse is empty: as long as it is, nothing can be paid out of it.")
+    if kind in FROM_PURSE and call is not None and call["in_purse"] == NOTHING_INSIDE:
+        return _("The purse is empty. Another transaction brings nothing back.")
     return ""
 
 

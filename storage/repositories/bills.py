@@ -19,6 +19,11 @@ BILLS: Final = Table(
 )
 _UNSETTLED: Final = "event_id IS NULL AND voided_at IS NULL"
 _OPEN: Final = f"{_UNSETTLED} AND valid_before > :now"
+# What the owner has declined takes nothing out of the purse: no other payment waits for it.
+_NOT_DECLINED: Final = (
+    "NOT EXISTS (SELECT 1 FROM approvals WHERE approvals.approval_id = bills.approval_id "
+    "AND approvals.status = 'declined')"
+)
 _KEY: Final = "agent_id = :agent AND public_id = :mandate"
 _EXPIRE: Final = (
     "UPDATE approvals SET status = 'expired' WHERE status IN ('pending', 'approved') "
@@ -62,23 +67,28 @@ class BillRepository(Repository):
         return BILLS.first(self._sql, where, purse=purse, nonce=nonce.lower())
 
     def open(self, public_id: str, now: datetime) -> list[Bill]:
-        """A mandate's bills that may still be paid, oldest first."""
-        where = f"public_id = :mandate AND {_OPEN} ORDER BY made_at, bill_id LIMIT :most"
+        """A mandate's bills that may still be paid, oldest first; none that the owner declined."""
+        where = (
+            f"public_id = :mandate AND {_OPEN} AND {_NOT_DECLINED} "
+            "ORDER BY made_at, bill_id LIMIT :most"
+        )
         named = {"mandate": public_id, "now": int(now.timestamp()), "most": OPEN_MOST}
         return BILLS.all(self._sql, where, **named)
 
     def open_of_agent(self, agent_id: str, now: datetime) -> list[Bill]:
         """An agent's bills that may still be paid, of all its mandates."""
-        where = f"agent_id = :agent AND {_OPEN} ORDER BY made_at, bill_id"
+        where = f"agent_id = :agent AND {_OPEN} AND {_NOT_DECLINED} ORDER BY made_at, bill_id"
         return BILLS.all(self._sql, where, agent=agent_id, now=int(now.timestamp()))
 
     def unsettled(self, public_id: str, since: datetime, after: datetime) -> list[Bill]:
         """A mandate's bills whose time was not over at `since`, and that no payment settles by the
-        rows of blocks up to the time of `after`; those whose time ends last come first.
+        rows of blocks up to the time of `after`, without those that the owner declined; those
+        whose time ends last come first.
         """
         where = (
             f"public_id = :mandate AND valid_before > :since AND ({_UNSETTLED} "
-            "OR paid_at > :after) ORDER BY valid_before DESC, bill_id LIMIT :most"
+            f"OR paid_at > :after) AND {_NOT_DECLINED} "
+            "ORDER BY valid_before DESC, bill_id LIMIT :most"
         )
         times = {"since": int(since.timestamp()), "after": micros(after)}
         return BILLS.all(self._sql, where, mandate=public_id, most=2 * OPEN_MOST, **times)

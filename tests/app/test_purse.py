@@ -259,6 +259,63 @@ async def test_a_payment_that_the_purse_cannot_make_says_so(paying: Site) -> Non
     assert "Declined" in (await browser.get(f"{base}/approvals/{item}")).said
 
 
+async def test_a_declined_payment_takes_nothing_out_of_the_purse(paying: Site) -> None:
+    purse = await opened(paying.world, approval_above_usdc="15")
+    await purse.fund("20")
+    await ticks(paying.world).round()
+    item, asked = await held(purse, "16")
+    _, browser, base = await paying.of(_is(purse))
+    assert "16.00 USDC reserved" in part(await browser.get(base))
+    path = f"{base}/approvals/{item}"
+    assert (await browser.submit(path, path, decision="decline")).status == 303
+    said = part(await browser.get(base))
+    assert "reserved" not in said
+    assert "Open payments" not in said
+    assert "enough for this payment" not in (await browser.get(path)).said
+    again: Any = await purse.m.as_agent("mandate_pay", **asked)
+    assert again.body["error"] == "owner_declined"
+    await bought(purse, "15")  # what is left suffices
+    await ticks(paying.world).round()
+    assert "In the purse now5.00 USDC" in part(await browser.get(base))
+
+
+async def test_a_payment_that_waits_while_the_agent_is_paused_says_so(paying: Site) -> None:
+    purse = await opened(paying.world, approval_above_usdc="5")
+    await purse.fund("9")
+    await ticks(paying.world).round()
+    item, _ = await held(purse, "6")
+    _, browser, base = await paying.of(_is(purse))
+    paths = (f"{base}/approvals/{item}", base)
+    for path in paths:
+        checks = (await browser.get(path)).one("ul", class_="checks").text
+        assert "The agent is paused" not in checks
+    told: Any = (await purse.m.as_owner("owner_pause_call")).body
+    await purse.m.recorded(purse.m.owner_wallet, told["call"])
+    for path in paths:
+        page = await browser.get(path)
+        fine(page)
+        assert "The agent is paused" in page.one("ul", class_="checks").text, path
+
+
+async def test_a_payment_that_was_made_is_not_said_to_lack_money(paying: Site) -> None:
+    purse = await opened(paying.world, approval_above_usdc="5")
+    await purse.fund("9")
+    await ticks(paying.world).round()
+    item, asked = await held(purse, "6")
+    _, browser, base = await paying.of(_is(purse))
+    path = f"{base}/approvals/{item}"
+    assert (await browser.submit(path, path, decision="approve")).status == 303
+    assert "enough for this payment" in (await browser.get(path)).said
+    made: Any = await purse.m.as_agent("mandate_pay", **asked)
+    signature = purse.m.agent_wallet.sign_typed(made.body["typed_data"])
+    paid: Any = await purse.m.as_agent("mandate_pay", **asked, signature=signature)
+    assert await settled(paying.world, paid.body["payment_payload"])
+    await ticks(paying.world).round()
+    page = await browser.get(path)
+    assert "Done" in page.said
+    assert "has to put more into the purse" not in page.said
+
+
 async def test_a_named_payee_is_said_to_be_named(paying: Site) -> None:
     limits = {"payees": ["0x" + "00" * 19 + "b2"]}
     purse = await opened(paying.world, purse=limits, approval_above_usdc="5")

@@ -14,6 +14,7 @@ from tests.purses import Purse, opened
 from tests.tools.keeper.test_transfers_chain import ticks
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+EMPTY = "The purse is empty. Another transaction brings nothing back."
 
 
 async def _is(purse: Purse) -> Any:
@@ -37,7 +38,7 @@ async def test_the_way_out_brings_what_is_in_the_purse_back_before_the_result_is
     assert "18.63 USDC is still in the purse. Bring it back first" in withdrawing.said
     assert f"{base}/leave" in withdrawing.links()
     early = await browser.get(f"{base}/drain")
-    assert "until then only its agent can" in early.said
+    assert "(until then only its agent can) is not possible from there" in early.said
     stop = await browser.get(f"{base}/stop")
     assert (await send(purse.m, browser, stop, base)).headers["Location"] == f"{base}/leave"
     leaving = await browser.get(f"{base}/leave")
@@ -56,6 +57,9 @@ async def test_the_way_out_brings_what_is_in_the_purse_back_before_the_result_is
     assert not re.search(r"0x[0-9a-f]{8}\b", page.one("h1").text)
     assert (await send(purse.m, browser, page, base)).headers["Location"] == f"{base}/leave"
     assert await purse.balance() == "0.000000"
+    again = await browser.get(f"{base}/drain")
+    assert EMPTY in again.said
+    assert EMPTY not in page.said
     leaving = await browser.get(f"{base}/leave")
     fine(leaving)
     assert "purse" not in leaving.one("ol", class_="steps3").text
@@ -88,6 +92,8 @@ async def test_what_is_left_in_the_purse_after_the_settlement_comes_to_the_owner
     fine(page)
     assert (await send(purse.m, browser, page, base)).headers["Location"] == f"{base}/leave"
     assert await purse.balance() == "0.000000"
+    assert EMPTY in (await browser.get(f"{base}/sweep")).said
+    assert EMPTY not in page.said
     done = await browser.get(f"{base}/leave")
     fine(done)
     assert "Everything was paid out. Nothing is left to do." in done.said

@@ -91,7 +91,7 @@ def _snapshot(uow: UnitOfWork, ctx: PurseContext, action: str) -> MandateSnapsho
     mandate = visible_mandate(uow, ctx.caller, ctx.request.public_id)
     require_vault(mandate, action)
     if mandate.purse is None:
-        raise wrong_status(mandate, f"{action}: its terms have none")
+        raise wrong_status(mandate, f"{action} (its terms have none)")
     return load_snapshot(uow, ctx, mandate, ctx.facts, events=0)
 
 
@@ -113,10 +113,10 @@ def take_back(uow: UnitOfWork, ctx: PurseContext) -> PurseCallOut:
     action = "taking back what is in its purse"
     snapshot = _snapshot(uow, ctx, action)
     if not closed(snapshot):
-        why = f"{action} before its vault is closed: until then only its agent can"
+        why = f"{action} before its vault is closed (until then only its agent can)"
         raise wrong_status(snapshot.mandate, why)
     if is_settled(snapshot):
-        raise wrong_status(snapshot.mandate, f"{action} into the vault: sweep it to the owner")
+        raise wrong_status(snapshot.mandate, f"{action} into the vault (now sweep it to the owner)")
     message = "Takes what is in the purse back into the vault; what others sent there goes to you."
     return _answer(ctx, snapshot.mandate, drain_call, message)
 
