@@ -151,6 +151,21 @@ async def test_what_a_script_says_is_in_the_language_of_its_page(site: Site) -> 
     browser.cookies["language"] = "de"
     said = json.loads((await browser.get("/app/sign-in")).one("script", id="wallet-says").text)
     assert said["with"] == "Weiter mit {more}"
-    for name in ("signin", "key", "wallet", "send", "push"):
+    for name in ("signin", "key", "order", "own", "push", "send", "trade", "wallet"):
         source = assets.FILES[f"js/{name}.js"].decode()
-        assert re.findall(r'Problem\("other", "|append\(["`][A-Z]', source) == [], name
+        assert (
+            re.findall(r'Problem\("other", "|append\(["`][A-Z]|["`][A-Z][a-z]+ [^"`]* ', source)
+            == []
+        ), name
+
+
+@pytest.mark.anyio
+async def test_a_page_between_two_addresses_names_its_language(site: Site) -> None:
+    browser = site.browser()
+    browser.cookies["language"] = "de"
+    page = await browser.get("/app/mandates", Sec_Fetch_Site="cross-site")
+    assert page.one("meta", http_equiv="refresh")
+    assert page.one("html").attributes["lang"] == "de"
+    for name in ("arriving", "leaving"):
+        source = (FOLDER.parent / "templates" / f"{name}.html").read_text("utf-8")
+        assert '<html lang="{{ page.language }}">' in source, name

@@ -90,6 +90,11 @@ def says(page: Page) -> dict[str, str]:
     }
 
 
+def words(page: Page) -> dict[str, str]:
+    """The sentences that a page gives trade.js for what is wrong."""
+    return dict(json.loads(page.one("script", id="order-says").text))
+
+
 @pytest.fixture
 async def site(sqlite_url: str) -> AsyncIterator[TradingSite]:
     async with a_trading_site(sqlite_url) as opened:
@@ -121,7 +126,10 @@ async def pages(site: TradingSite) -> dict[str, Json]:
     found["close"] = await http.post("/app/orders/close", close)
     now = milliseconds(site.desk.clock.now())
     assert all(page.status == 201 for page in found.values()), [p.said for p in found.values()]
-    return {n: {"told": block(p), "says": says(p), "now": now} for n, p in found.items()}
+    return {
+        n: {"told": block(p), "says": says(p), "now": now, "words": words(p)}
+        for n, p in found.items()
+    }
 
 
 def other_digit(text: str) -> Iterator[str]:
@@ -222,6 +230,7 @@ async def test_what_is_asked_to_be_signed_passes_and_nothing_altered_does(
             assert whys == [], (name, whys)
             assert looked["digest"] is not None
         else:
+            assert all(whys), name
             assert whys, name
             if name.endswith(": price") or name.endswith(": side") or name.endswith(": size"):
                 assert any(name.rpartition(": ")[2] in w for w in whys), (name, whys)

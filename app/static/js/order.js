@@ -3,7 +3,8 @@ import { actionHash, hashTypedData, hex, pack } from "../vendor/order.js";
 import { DOMAIN, fields } from "./types.js";
 
 export const NOBODY = "0x" + "0".repeat(40);
-const NAMES = { a: "product", b: "side", p: "price", s: "size", r: "reduce-only mark", tif: "time in force", c: "order’s own id", asset: "product", cloid: "order’s own id" };
+/** Parts of an order by their names in the bytes, as the words of the page call them. */
+const NAMES = { a: "product", b: "side", p: "price", s: "size", r: "reduce", tif: "tif", c: "cloid", asset: "product", cloid: "cloid" };
 
 /** The action that the words on the screen make, keys in the order in which the venue hashes them. */
 export function actionOf(s) {
@@ -24,18 +25,18 @@ const flat = (value, at = "") => value && typeof value === "object" ? Object.ent
 const text = (value) => JSON.stringify(flat(value).sort());
 const scaled = (figure) => { const [whole, frac = ""] = figure.split("."); return BigInt(whole + frac.padEnd(8, "0")); };
 
-/** Why the bytes are not what the screen says, by the check of the page that fails; nothing where they are. `s`: the words on the screen. */
-export function faults(told, s, now) {
+/** Why the bytes are not what the screen says, by the check of the page that fails; nothing where they are. `s`: the words on the screen; `words`: the sentences for what is wrong. */
+export function faults(told, s, now, words) {
   const mine = actionOf(s), given = JSON.parse(told.action), theirs = new Map(flat(given)), ours = new Map(flat(mine)), hash = actionHash(mine, told.nonce, told.expires_after), data = agentData(s.network, hash);
   const others = [...new Set([...theirs.keys(), ...ours.keys()])].filter((path) => theirs.get(path) !== ours.get(path));
-  const name = (path) => path.startsWith(".builder") ? "fee for bringing it" : (/^\.(orders|cancels)\.0\./.test(path) && NAMES[path.split(".").pop()]) || `part “${path.slice(1)}”`;
+  const name = (path) => words[path.startsWith(".builder") ? "fee" : /^\.(orders|cancels)\.0\./.test(path) && NAMES[path.split(".").pop()]] ?? `“${path.slice(1)}”`;
   const value = s.value && scaled(s.value) / 100n !== (scaled(s.size) * scaled(s.price) + 9999999999n) / 10000000000n;
   return { digest: hashTypedData(data), found: {
-    bytes: [...others.map((path) => `The ${name(path)} in the bytes is another than on this page.`), ...(value ? ["The value on this page is not size times price."] : [])],
-    hash: [...(hex(pack(given)) !== told.action_msgpack || told.action_hash !== hash ? ["The fingerprint is of other bytes: another order, another time, or a vault’s."] : []),
-      ...(told.network !== s.network || text(told.typed_data) !== text(data) ? ["The message to sign is for another network or another fingerprint."] : [])],
-    signer: String(told.signer_must_be) === s.wallet + "," + s.key ? [] : ["Another wallet or another order key is asked for than on this page."],
-    time: now < told.expires_after && told.expires_after < now + 6e5 && Math.abs(told.nonce - now) < 864e5 ? [] : ["Its time is up, or this computer’s clock is wrong."],
+    bytes: [...others.map((path) => words.other.replace("{part}", () => name(path))), ...(value ? [words.value] : [])],
+    hash: [...(hex(pack(given)) !== told.action_msgpack || told.action_hash !== hash ? [words.bytes] : []),
+      ...(told.network !== s.network || text(told.typed_data) !== text(data) ? [words.message] : [])],
+    signer: String(told.signer_must_be) === s.wallet + "," + s.key ? [] : [words.signer],
+    time: now < told.expires_after && told.expires_after < now + 6e5 && Math.abs(told.nonce - now) < 864e5 ? [] : [words.time],
   } };
 }
 

@@ -12,7 +12,7 @@ let digest = null;
 
 async function look() {
   let found;
-  try { ({ found, digest } = faults(told, says, Date.now())); } catch { found = { bytes: [words.unread] }; }
+  try { ({ found, digest } = faults(told, says, Date.now(), data("order-says"))); } catch { found = { bytes: [words.unread] }; }
   for (const [name, whys] of Object.entries(found)) mark(name, !whys.length);
   const whys = Object.values(found).flat();
   // Times apart: an old page lies about nothing.
