@@ -15,7 +15,10 @@ from typing import Final, NamedTuple
 import polib
 from jinja2.ext import babel_extract
 
+from app.components.refusal import PAGES
+from app.words.refusals import ALONE
 from domain.reads.statement import DISCLOSURES
+from domain.refusals import REFUSALS
 from domain.rules.rule_table import BY_CODE
 
 APP: Final = Path(__file__).parents[1] / "app"
@@ -36,6 +39,8 @@ def sources() -> set[Source]:
     return {
         *(text for path in APP.rglob("*.py") for text in _in_module(path)),
         *(text for path in (APP / "templates").rglob("*.html") for text in _in_template(path)),
+        *(Source(k.sentence) for k in REFUSALS.values() if k.code not in ALONE),
+        *(Source(s.text) for kind in REFUSALS.values() for s in kind.next if s.route in PAGES),
         *(Source(disclosure.text) for disclosure in DISCLOSURES),
         *(Source(text) for r in BY_CODE.values() for text in (r.broken, r.holds, r.fails) if text),
     }

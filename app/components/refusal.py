@@ -83,7 +83,7 @@ def view(block: Json | None, public_id: str | None = None) -> Record | None:
             for n, v in remaining.items()
             if n in REMAINING
         ),
-        step=first.get("text", ""),
+        step=_(first.get("text", "")),
         href=page,
         fields=tuple((str(f["loc"]), str(f["msg"])) for f in fields),
         code=code,

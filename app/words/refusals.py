@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from markupsafe import Markup, escape
 
 from app.words.text import _
 from app.words.times import moment
+from domain.refusals import REFUSALS
 from domain.times import MONTHS
 
 ALONE: Final[Mapping[str, str]] = {
@@ -95,6 +97,7 @@ WHO: Final[Mapping[str, str]] = {
     "venue": _("The venue has to fix this."),
     "nobody": _("This cannot be changed."),
 }
+_VALUE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 _STAMP: Final = re.compile(rf"(\d\d?) ({'|'.join(MONTHS)}) (\d{{4}}), (\d\d:\d\d) UTC")
 
 
@@ -113,9 +116,31 @@ def _iso(match: re.Match[str]) -> str:
     return f"{year}-{MONTHS.index(month) + 1:02d}-{int(day):02d}T{clock}:00Z"
 
 
+@cache
+def _pattern(template: str) -> re.Pattern[str]:
+    """The form of a filled sentence of the registry; each value by its name."""
+    texts = _VALUE.split(template)
+    parts = (f"(?P<{t}>.*?)" if n % 2 else re.escape(t) for n, t in enumerate(texts))
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def in_words(code: str, reason: str) -> str:
+    """The registry's sentence of a refusal in the reader's language, with the values that it has.
+    Values that are words, as a reason within it, stay as they are; so does a sentence of another
+    form.
+    """
+    kind = REFUSALS.get(code)
+    match = kind and _pattern(kind.sentence).fullmatch(reason)
+    if kind is None or not match:
+        return reason
+    template = _VALUE.sub(r"{\1}", str(_(kind.sentence)))
+    return template.format_map(match.groupdict())
+
+
 def sentences(code: str, reason: str) -> tuple[Markup, ...]:
     """Sentences that explain a refusal, the most useful first."""
     own = SENTENCES.get(code)
+    sentence = dated(in_words(code, reason))
     if own is None:
-        return (dated(reason),)
-    return (escape(own), dated(reason)) if code in BESIDE_REASON else (escape(own),)
+        return (sentence,)
+    return (escape(own), sentence) if code in BESIDE_REASON else (escape(own),)

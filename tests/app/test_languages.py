@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import polib
 import pytest
 
 from app import assets
+from app.components import refusal as refusals
 from app.language import language_of
+from app.words.refusals import in_words
 from app.words.text import ENGLISH, LANGUAGES, catalogue, use_language
 from app.words.text import _ as sentence
 from devtools.texts import LANGUAGES as FOLDER
 from devtools.texts import sources, updated
+from domain.refusal_kinds.kind import RefusalKind
+from domain.refusals import REFUSALS, refusal
+from domain.text import format_usdc
 from tests.app.site import OWN, Site
 from tests.app.test_pages import fine
 from tests.world import drafted, working
 
 OTHERS = sorted(set(LANGUAGES) - {ENGLISH})
-_FIELD = re.compile(r"%\(\w+\)s|\{\w*\}")
+_FIELD = re.compile(r"%\(\w+\)s|\{\w*(?::\w+)?\}")
 
 
 class _Tags(HTMLParser):
@@ -169,3 +175,45 @@ async def test_a_page_between_two_addresses_names_its_language(site: Site) -> No
     for name in ("arriving", "leaving"):
         source = (FOLDER.parent / "templates" / f"{name}.html").read_text("utf-8")
         assert '<html lang="{{ page.language }}">' in source, name
+
+
+@pytest.mark.parametrize("kind", REFUSALS.values(), ids=REFUSALS)
+def test_a_sentence_of_the_registry_is_found_again_with_its_values(kind: RefusalKind) -> None:
+    """Every value of a filled sentence stands in the reader's sentence as it was."""
+    spec = re.compile(r"\{(\w+)(:\w+)?\}")
+    given = {
+        name: datetime(2026, 3, 5, 14, 7, tzinfo=UTC) if form == ":time"
+        else f"{1000 + n}.500000" if form == ":usdc" else f"v{n} <{{x}}>"
+        for n, (name, form) in enumerate(spec.findall(kind.sentence))
+    }  # fmt: skip
+    reason = refusal(kind.code, given).reason
+    assert in_words(kind.code, reason) == reason
+    use_language("de")
+    try:
+        told = in_words(kind.code, reason)
+        template = catalogue("de").gettext(kind.sentence)
+    finally:
+        use_language(ENGLISH)
+    texts = [t for t in spec.split(template)[::3] if t.strip()]
+    assert all(text in told for text in texts)
+    for name, form in spec.findall(kind.sentence):
+        value = given[name]
+        shown = (
+            "5 Mar 2026, 14:07 UTC" if form == ":time"
+            else format_usdc(str(value)) if form == ":usdc" else value
+        )  # fmt: skip
+        assert str(shown) in told, name
+
+
+def test_a_sentence_of_another_form_stays_as_it_is() -> None:
+    use_language("de")
+    try:
+        assert in_words("over_budget", "Not so today.") == "Not so today."
+        assert in_words("no_such_kind", "Not so today.") == "Not so today."
+        told = refusals.view(
+            refusal("over_budget", attempted="30.000000", allowed="5.000000").as_json("owner")
+        )
+        assert told is not None
+        assert "das Budget lässt 5.00 USDC übrig" in str(told["sentences"][0])
+    finally:
+        use_language(ENGLISH)
