@@ -8,7 +8,7 @@ from typing import Final
 
 from app.replies import Json, Record
 from app.words import money
-from app.words.refusals import ELSE, TITLES, WHO, sentences
+from app.words.refusals import ELSE, ELSEWHERE, TITLES, WHO, sentences
 from app.words.text import _
 from domain.refusal_kinds.requests import KINDS
 
@@ -85,6 +85,7 @@ def view(block: Json | None, public_id: str | None = None) -> Record | None:
         ),
         step=_(first.get("text", "")),
         href=page,
+        elsewhere=first.get("text") in ELSEWHERE,
         fields=tuple((str(f["loc"]), str(f["msg"])) for f in fields),
         code=code,
     )

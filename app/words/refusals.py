@@ -97,6 +97,10 @@ WHO: Final[Mapping[str, str]] = {
     "venue": _("The venue has to fix this."),
     "nobody": _("This cannot be changed."),
 }
+# Steps that a person takes elsewhere: no page of ours goes on from there.
+ELSEWHERE: Final = frozenset(
+    {_("Start connecting again in the app: a link lasts ten minutes")},
+)
 _VALUE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 _STAMP: Final = re.compile(rf"(\d\d?) ({'|'.join(MONTHS)}) (\d{{4}}), (\d\d:\d\d) UTC")
 

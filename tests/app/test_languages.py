@@ -217,3 +217,14 @@ def test_a_sentence_of_another_form_stays_as_it_is() -> None:
         assert "das Budget lässt 5.00 USDC übrig" in str(told["sentences"][0])
     finally:
         use_language(ENGLISH)
+
+
+@pytest.mark.anyio
+async def test_a_link_of_consent_that_is_over_says_where_to_start_again(site: Site) -> None:
+    _, browser, _ = await site.of(working(site.world))
+    page = await browser.get("/app/connect/s1.AbCdEfGh")
+    assert page.status == 404
+    assert "Start connecting again in the app" in page.said
+    browser.cookies["language"] = "de"
+    german = await browser.get("/app/connect/s1.AbCdEfGh")
+    assert "Beginnen Sie die Verbindung in der App neu" in german.said
