@@ -47,11 +47,16 @@ class GrantRepository(Repository):
     """The grants of agents, and their tokens."""
 
     def add(self, grant: Grant, now: datetime) -> None:
-        """Store a new grant. Codes that nobody redeemed go; above `LIVE_MAX` the grant that was
+        """Store a new grant. Codes that nobody redeemed in time go,
+        and one that the same request was given before; above `LIVE_MAX` the grant that was
         used longest ago ends, and of ended ones only the newest stay.
         """
         stale = "DELETE FROM oauth_grants WHERE agent_id = :id AND redeemed_at IS NULL "
-        self._sql.run(stale + "AND code_until <= :now", id=grant.agent_id, now=micros(now))
+        stale += "AND (code_until <= :now OR client_hash = :client AND code_challenge = :challenge)"
+        self._sql.run(
+            stale, id=grant.agent_id, now=micros(now),
+            client=grant.client_hash, challenge=grant.code_challenge,
+        )  # fmt: skip
         rows = self.of_agent(grant.agent_id, lock=True)
         lasting = [g for g in rows if g.lasts(now)]
         if len(lasting) >= LIVE_MAX:

@@ -749,6 +749,18 @@ async def test_the_owner_makes_a_new_agent_for_an_app(c: Connecting) -> None:
     assert (again.status, "reads the same" in again.said) == (409, True)
 
 
+async def test_a_request_that_is_answered_twice_has_one_code(c: Connecting) -> None:
+    link, browser, agent = await c.link(), await c.browser(), c.mandate.agent.user_id or ""
+    form = {"csrf": (await browser.get(link)).token(), "decision": "allow", "agent": agent}
+    pages = [await browser.post(link, form) for _ in range(2)]
+    first, second = (parameters(p.one("a").attributes["href"])["code"] for p in pages)
+    rows = await c.world.store.read(lambda uow: uow.grants.of_agent(agent))
+    assert len(rows) == 1
+    assert (await c.redeemed(first)).body["error"] == "invalid_grant"
+    assert (await c.redeemed(second)).status == 200
+    assert len(await c.grants()) == 1
+
+
 async def test_a_consent_is_the_owners_own_act(c: Connecting) -> None:
     link, agent = await c.link(), c.mandate.agent.user_id or ""
     form = {"decision": "allow", "agent": agent}
