@@ -74,13 +74,18 @@ def methods(document: Mapping[str, Any]) -> Iterator[str]:
             streams = "text/event-stream" in op["responses"].get("200", {}).get("content", {})
             of_ours = path.startswith("/wallet/") and op["tags"] not in (["door"], ["service"])
             if of_ours and not streams:
-                yield method(path, verb.upper(), op)
+                named = document["components"]["parameters"]
+                told = [
+                    named[p["$ref"].rsplit("/", 1)[1]] if "$ref" in p else p
+                    for p in op.get("parameters", ())
+                ]
+                yield method(path, verb.upper(), {**op, "parameters": told})
 
 
 def method(path: str, verb: str, op: Mapping[str, Any]) -> str:
     """One operation: its arguments by name, its answer as its model."""
-    parameters = [p for p in op.get("parameters", ()) if p["in"] in ("path", "query")]
-    with_key = any(p["in"] == "header" for p in op.get("parameters", ()))
+    parameters = [p for p in op["parameters"] if p["in"] in ("path", "query")]
+    with_key = any(p["in"] == "header" for p in op["parameters"])
     body = (
         op.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Final
@@ -117,6 +118,10 @@ operation with others says so beside its reference.
 """
 
 
+SHARED_FROM: Final = 4
+"""A parameter that so many operations have alike stands once."""
+
+
 def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
     """OpenAPI 3.1: every route with its request, its answers and its refusals by status."""
     paths: dict[str, Schema] = {}
@@ -130,6 +135,7 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             posted = paths[op.route[1]]["post"]
             posted["operationId"] += "_post"
             posted["description"] += POSTED
+    shared = _shared_parameters(paths)
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -149,6 +155,7 @@ def document(operations: Sequence[Operation], *, base_url: str) -> Schema:
             "schemas": dict(
                 sorted((components | ABOUT | OAUTH | {"Refusal": refusal_schema()}).items())
             ),
+            "parameters": dict(sorted(shared.items())),
             "responses": {name: _shared_refusal(status) for status, (name, _) in REFUSED.items()},
             "examples": {code: {"value": refusal_example(kind)} for code, kind in REFUSALS.items()},
             "headers": {"RetryAfter": {"description": "Seconds to wait", "schema": TEXT}},
@@ -175,6 +182,24 @@ def as_text(raw: Schema) -> str:
     depths = {"components": 2, "paths": 1, "webhooks": 1}
     parts = (f"{json.dumps(k)}: {members(v, depths.get(k, 0))}" for k, v in raw.items())
     return "{\n" + ",\n".join(parts) + "\n}"
+
+
+def _shared_parameters(paths: Mapping[str, Schema]) -> dict[str, Schema]:
+    """The parameters that many operations have alike, by name, out of which each gets a reference
+    in its place.
+    """
+    lists = [op["parameters"] for ops in paths.values() for op in ops.values()]
+    count = Counter(json.dumps(parameter) for parameters in lists for parameter in parameters)
+    shared: dict[str, Schema] = {}
+    for text, times in count.most_common():
+        parameter = json.loads(text)
+        if times >= SHARED_FROM:
+            shared.setdefault(parameter["name"], parameter)
+    for parameters in lists:
+        for place, parameter in enumerate(parameters):
+            if shared.get(parameter["name"]) == parameter:
+                parameters[place] = {"$ref": f"#/components/parameters/{parameter['name']}"}
+    return shared
 
 
 def _operation(op: Operation, gives: Schema) -> Schema:

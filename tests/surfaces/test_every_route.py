@@ -35,10 +35,12 @@ async def test_every_route_takes_the_example_of_its_own_document(service: Servic
         assert op.route is not None
         method, path = op.route
         described = told["paths"][path][method.lower()]
+        named = told["components"]["parameters"]
         needed = [
             p
-            for p in described["parameters"]
-            if p["required"] or p["name"] in ONE_OF.get(op.name, ())
+            for each in described["parameters"]
+            if (p := named[each["$ref"].rsplit("/", 1)[1]] if "$ref" in each else each)
+            and (p["required"] or p["name"] in ONE_OF.get(op.name, ()))
         ]
         given = {
             place: {p["name"]: str(example(p["schema"])) for p in needed if p["in"] == place}

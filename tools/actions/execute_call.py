@@ -428,11 +428,10 @@ OPERATIONS: Final = (
     Operation(
         name="mandate_execute_call",
         title="Get calldata to act",
-        summary="Checked calldata of the vault's execute(target, data, approveAmount) for you to "
-        "sign and send. Above the owner's approval amount it answers pending_approval instead; "
-        "once approved, where the vault keeps approvals, it is executeApproved with the owner's "
-        "signature. "
-        "Calldata that would revert is refused.",
+        summary="Checked calldata of the vault's execute(target, data, approveAmount) to sign "
+        "and send yourself. Above the owner's approval amount it answers pending_approval; once "
+        "approved, where the vault keeps approvals, executeApproved with the owner's signature. "
+        "What would revert is refused.",
         auth="agent",
         route=("GET", "/wallet/mandates/{public_id}/execute-call"),
         long=True,

@@ -376,8 +376,8 @@ OPERATIONS: Final = (
         name="mandate_reconcile",
         title="Ask what happened",
         summary="After a lost answer: was the transaction, key or action landed, reverted, "
-        "pending, not seen, or can it not be told? An act can also be repeated with its SAME "
-        "key. For calldata you sent yourself ask this before you send again.",
+        "pending, not seen, or can it not be told? An act can be repeated with its SAME key. "
+        "Ask this before you send calldata again.",
         auth="owner_or_agent",
         route=("GET", "/wallet/mandates/{public_id}/reconcile"),
         request_model=ReconcileIn,

@@ -86,7 +86,7 @@ class MandateIn(OneMandate):
     parts: str | None = Field(
         default=None,
         max_length=200,
-        description="comma list of mandate (with allowed_targets), progress, limits, fees, lock, "
+        description="comma list of mandate, progress, limits, fees, lock, "
         "clauses, exposure, x402, payments, chain_state, as_of, terms_status, card_header, "
         "card_footer, events, steps. Default: all that fit",
     )
