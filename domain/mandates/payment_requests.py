@@ -24,6 +24,9 @@ WINDOW_S: Final = 3_000
 time of its block.
 """
 _ATOMIC: Final = re.compile(r"[1-9][0-9]{0,18}")
+# Another host would be read in two ways: by eye as one that looks like it, or by programs that part
+# a URL elsewhere. Names of other scripts are written as DNS has them (xn--).
+_HOST: Final = re.compile(r"[0-9a-z._:-]{1,253}")
 _AT: Final = "payment_required"
 
 
@@ -145,7 +148,10 @@ def _resource(value: object) -> tuple[str, str, frozenset[str]]:
     parts = urlsplit(url) if hosts else None
     if parts is None or parts.username is not None or parts.password is not None:
         raise invalid(f"{_AT}.resource.url", "a URL with a host, without user and password")
-    return url, parts.hostname or "", hosts
+    host = parts.hostname or ""
+    if not _HOST.fullmatch(host):
+        raise invalid(f"{_AT}.resource.url", "a URL whose host is in ASCII, as DNS has it")
+    return url, host, hosts
 
 
 def hosts_of(resource: str) -> frozenset[str]:

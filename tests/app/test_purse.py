@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from chain.contracts.purse import bill_nonce
 from tests.app.site import Page, Site
 from tests.app.test_exports import read as read_csv
 from tests.app.test_pages import fine
@@ -98,11 +100,15 @@ async def test_what_the_agent_reports_of_a_payment_names_its_site(paying: Site) 
 async def test_what_a_payment_bought_is_shown_as_text_alone(paying: Site) -> None:
     purse = await opened(paying.world)
     await purse.fund("20")
-    asked = required(paying.world, "1")
-    asked["resource"]["url"] = "https://<b>all=your&money</b>.example/"
-    told = await signed_bill(purse.m, "1", payment_required=asked)
-    assert await settled(paying.world, told["payment_payload"])
+    url, bill = "https://<b>all=your&money</b>.example/", purse.bill("1")
+    bill = replace(bill, nonce=bill_nonce(0, url, PAYEE, purse.salt))
+    await purse.mined(purse.m.owner_wallet, purse.settlement(bill))
     await ticks(paying.world).round()
+    payload = {"fee_kind": "x402", "resource": url, "payee": PAYEE, "salt": purse.salt}
+    told = await purse.m.as_agent(
+        "mandate_report_event", kind="fee", amount_usdc="1", payload=payload
+    )
+    assert told.status == 201, told.body
     _, browser, base = await paying.of(_is(purse))
     page = await browser.get(base)
     fine(page)
