@@ -13,6 +13,7 @@ from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages.venue_account import json_of, venue_url
 from app.replies import Json, Record, pick
 from app.words.orders import MOVING, SIDES, STATUS, TIFS
+from app.words.refusals import in_words
 from app.words.text import _
 from app.words.untrusted_text import with_name
 from domain.times import timestamp
@@ -48,7 +49,7 @@ async def names_of(visit: PageRequest) -> Mapping[str, str]:
 
 def view(order: Json, names: Mapping[str, str]) -> Record:
     """`order` as it leaves the service; `names` of the owner's agents and paper books by id."""
-    status = order["status"]
+    status, ended = order["status"], order["refusal"]
     pill, message = STATUS[status]
     if status == "executed" and order["partial"]:
         message = _("A part was traded; the rest was dropped.")
@@ -57,6 +58,7 @@ def view(order: Json, names: Mapping[str, str]) -> Record:
         title=order_title(order),
         pill=pill,
         message=message,
+        refused="" if ended is None else in_words(ended["error"], ended["reason"]),
         # Without the time of the last look: it moves on each, and the page does not show it.
         venue=order["venue"] and pick(order["venue"], "status"),
         moving=status in MOVING,

@@ -280,6 +280,9 @@ async def test_a_refusal_of_the_venue_is_told_in_its_words(live: Trading) -> Non
     whole = await live.follow(shown) if shown.status == 303 else shown
     assert "Rejected" in whole.said
     assert "could not immediately match" in whole.said
+    live.browser.cookies["language"] = "de"
+    path = page.one("form", id="signed").attributes["action"].rpartition("/")[0]
+    assert "Der Handelsplatz hat abgelehnt: " in (await live.browser.get(path)).said
 
 
 async def test_a_signature_that_is_wrong_or_late_sends_nothing(live: Trading) -> None:
