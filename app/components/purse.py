@@ -14,6 +14,8 @@ from app.words import money, times
 from app.words.text import _
 
 SHOWN: Final = 5
+# An agent can have hundreds of open payments.
+BILLS_SHOWN: Final = 20
 # What becomes of the money in a purse, by where its mandate stands.
 LEFT_INSIDE: Final[Mapping[str, str]] = {
     "working": _(
@@ -65,7 +67,9 @@ def view(read: Json, now: datetime) -> Record | None:
             reserved=money.sum_of(b["amount_usdc"] for b in open_bills),
         ),
         payees=tuple(Record(address=a, sites=sites.get(a, "")) for a in purse["payees"]),
-        bills=tuple(_bill(b, now) for b in open_bills),
+        bills=tuple(_bill(b, now) for b in open_bills[:BILLS_SHOWN]),
+        others=len(open_bills[BILLS_SHOWN:]),
+        others_usdc=money.sum_of(b["amount_usdc"] for b in open_bills[BILLS_SHOWN:]),
         payments=tuple(map(_payment, read["payments"][:SHOWN])),
         more=purse["payments"] > SHOWN,
         left=LEFT_INSIDE[stands] if inside != 0 else "",

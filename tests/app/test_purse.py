@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from app.components import purse as component
 from chain.contracts.purse import bill_nonce
 from tests.app.site import Page, Site
 from tests.app.test_exports import read as read_csv
@@ -170,6 +171,22 @@ async def test_open_payments_are_made_void_from_the_page_and_gone_from_it(paying
     page = await browser.get(f"{base}/void")
     assert page.one("input", name="for").attributes["value"].startswith("void.")
     assert (await send(purse.m, browser, page, base)).headers["Location"] == base
+
+
+async def test_of_many_open_payments_a_page_lists_some_and_sums_the_others(
+    paying: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(component, "BILLS_SHOWN", 1)
+    purse = await opened(paying.world, purse={"per_payment_usdc": "5", "float_usdc": "30"})
+    _, browser, base = await paying.of(_is(purse))
+    await purse.fund("20")
+    for name in ("first", "second", "third"):
+        await signed_bill(purse.m, "2", idempotency_key=name)
+    await ticks(paying.world).round()
+    for path in (base, base + "/void"):
+        page = await browser.get(path)
+        fine(page)
+        assert "2 more open payments: 4.00 USDC in all" in " ".join(page.said.split()), path
 
 
 async def _payments(purse: Purse) -> list[dict[str, Any]]:
