@@ -74,7 +74,9 @@ def test_a_page_keeps_its_version_while_only_what_it_does_not_show_has_moved() -
         return repr(orders.ticket(freeze(me), freeze(products), {}))
 
     assert ticket("63999") == ticket("63990")
-    fields = dict.fromkeys(("book", "partial", "size", "product", "order_id", "why"), None) | {
+    fields = dict.fromkeys(
+        ("book", "partial", "size", "product", "order_id", "why", "refusal"), None
+    ) | {
         "status": "resting",
         "side": "buy",
         "tif": "gtc",
