@@ -5,7 +5,7 @@ the pages as the browser runs them, beside the same checks over every digit in t
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,13 @@ import pytest
 from app.pages import transactions
 from app.words.fields import FIELDS as MEANINGS
 from domain.mandates.terms import FIELDS
-from tests.app.lives import created, paused, stopped
-from tests.browser.conftest import Stage
+from tests.app.lives import created, paused, sent, stopped
+from tests.browser.conftest import Stage, a_stage
 from tests.browser.test_twice import whole_exit
 from tests.browser.wallet import SENDS
 from tests.browser.window import MARKS
-from tests.world import Mandated, World, drafted, signed, working
+from tests.purses import opened
+from tests.world import Evm, Mandated, World, a_world, drafted, signed, working
 
 pytestmark = [*MARKS]
 Alters = Callable[[str], str]
@@ -37,6 +38,13 @@ def digit_of(name: str) -> Alters:
 
 def swap(before: str, after: str) -> Alters:
     return lambda text: text.replace(before, after)
+
+
+@pytest.fixture
+async def stage(sqlite_url: str, evm: Evm, chromium: Any) -> AsyncIterator[Stage]:
+    """A service whose mandates may have purses."""
+    async with a_world(sqlite_url, evm, purses=True) as world, a_stage(world, chromium) as found:
+        yield found
 
 
 TERMS: dict[str, Alters] = {
@@ -146,6 +154,27 @@ class Sends:
     place: str | None = None
 
 
+async def filled(world: World) -> Mandated:
+    """A working mandate with money in its purse."""
+    purse = await opened(world)
+    await purse.fund("20")
+    return purse.m
+
+
+async def filled_and_stopped(world: World) -> Mandated:
+    """A mandate that was stopped with money in its purse."""
+    m = await filled(world)
+    await sent(m, "owner_stop_call")
+    return m
+
+
+async def filled_and_settled(world: World) -> Mandated:
+    """A mandate whose result is fixed while money lies in its purse."""
+    m = await filled(world)
+    await sent(m, "owner_withdraw_call")
+    return m
+
+
 PAGES = {
     "create": Sends(signed, {
         "a digit of the calldata": calldata(200), "the factory on the screen": shown("factory"),
@@ -168,6 +197,18 @@ PAGES = {
         "the target on the screen": shown("target"), "the exit on the screen": shown("exit"),
         "the vault on the screen": shown("vault"),
     }, whole_exit),
+    "void": Sends(filled, {
+        "bytes behind the call": swap('"data": "0x', '"data": "0x00'),
+        "the purse on the screen": shown("purse"),
+    }),
+    "drain": Sends(filled_and_stopped, {
+        "a digit of the hub": calldata(40), "the hub on the screen": shown("hub"),
+        "the vault on the screen": shown("vault"),
+    }),
+    "sweep": Sends(filled_and_settled, {
+        "a digit of the vault": calldata(-1), "the hub on the screen": shown("hub"),
+        "the vault on the screen": shown("vault"),
+    }),
 }  # fmt: skip
 
 
