@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -110,3 +111,19 @@ async def test_the_way_out_is_fine_in_every_look(
         await window.sign_in()
         at = [f"/app/mandates/{m.id}/{path}" for path in paths]
         assert await all_of(window, at, "two positions", figures) == []
+
+
+async def test_a_press_before_the_script_is_there_waits_and_is_not_lost(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+
+    async def late(route: Any) -> None:
+        await asyncio.sleep(1.5)
+        await route.continue_()
+
+    async with stage.window(wallet) as window:
+        await window.sign_in()
+        await window.page.route(lambda url: "/js/send" in url, late)
+        await window.page.goto(f"{window.base}/app/mandates/{m.id}/pause", wait_until="commit")
+        await window.page.locator("[data-go]").click()
+        await window.page.wait_for_url(f"**/app/mandates/{m.id}")

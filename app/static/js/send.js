@@ -88,7 +88,7 @@ async function handed(wallet, method, params) {
 
 async function start(box) {
   const part = (q) => box.querySelector(q), button = part("[data-go]"), state = part(".state"), form = part("form"), kind = box.dataset.send;
-  const { owner, chain } = document.body.dataset, calls = data("calls"), id = chainId(), off = button.disabled, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${form.elements.for.value}`;
+  const { owner, chain } = document.body.dataset, calls = data("calls"), id = chainId(), off = "off" in button.dataset, follow = (hash) => `${form.action.replace(/sent$/, "tx/")}${hash}?for=${form.elements.for.value}`;
   const fine = saysSo(kind, calls, (name) => part(`[data-says=${name}]`).textContent.trim(), owner, chain, data("signed-terms"));
   button.disabled = true;
   if (!mark("calldata", fine)) return tell(state, says("not_this"), "bad");
