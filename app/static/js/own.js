@@ -25,6 +25,7 @@ function on(id, work) {
       button.disabled = false;
     }
   });
+  if (button) button.disabled = "later" in button.dataset;
   return button;
 }
 
