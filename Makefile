@@ -8,7 +8,7 @@ STAMP := $(VENV)/.locked
 export PYTHONDONTWRITEBYTECODE :=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup check test deep stalls demo paid-api bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint texts lock clean bench-peers release deploy-check
+.PHONY: setup check test plays deep stalls demo paid-api bench abuse campaign lives chain-campaign keeper-campaign mcpb conformance inspector clients clients-build venue-clients fuzz conform contracts invariants prove slither mutants screens descriptor lint texts lock clean bench-peers release deploy-check
 
 setup: $(STAMP)
 
@@ -27,12 +27,16 @@ lint: setup
 
 # The quick tier: under a minute, for the loop at the desk; SQLite only, and no chain.
 check: lint
-	$(BIN)/pytest -q -x -n 2 --dist worksteal -m "not slow and not campaign and not evm and not pg and not anvil and not node"
+	$(BIN)/pytest -q -x -n 2 --dist worksteal -m "not slow and not campaign and not play and not evm and not pg and not anvil and not node"
 
 # Some tests wait for processes that start and for others: on two cores three workers are quicker than two.
 WORKERS ?= 3
 test: lint
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -rs -m "not campaign"
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -rs -m "not campaign and not play"
+
+# Whole systems at work for a long while: what is at stake in them is tested part by part in make test.
+plays: setup
+	$(BIN)/pytest -q -n 2 --dist worksteal -rs -m play
 
 # The packages of x402, in an environment of their own.
 X402 := build/x402/bin/python

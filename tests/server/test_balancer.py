@@ -265,6 +265,7 @@ async def test_every_call_of_the_typescript_client_is_answered(pg_url: str) -> N
     assert min(shares) > 0.4 * sum(shares)
 
 
+@pytest.mark.play  # as long as two processes take to stop and start
 @pytest.mark.node
 @needs_node
 async def test_a_process_that_stops_and_starts_costs_the_typescript_client_no_more(

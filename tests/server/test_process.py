@@ -188,6 +188,7 @@ def short_path() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.play  # the demo's fourteen chapters, and a service that is paid
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing_behind(

@@ -196,6 +196,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.play  # six processes of two versions, beside callers who never rest
 @pytest.mark.pg
 async def test_old_and_new_serve_side_by_side_through_an_upgrade_and_back(
     empty_pg_url: str, earlier: Path, later: Path
