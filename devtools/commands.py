@@ -32,14 +32,29 @@ def demo(serve: bool, port: int, seller: str | None) -> None:
 @click.option(
     "--venue-port", default=8551, show_default=True, help="Of mainnet; testnet is one above."
 )
+@click.option(
+    "--markets",
+    type=click.Path(path_type=Path),
+    help="Write a markets file that names its market, and print its setting.",
+)
 def devnet(
-    host: str, port: int, chain_id: int, journal: Path | None, venue: bool, venue_port: int
+    host: str,
+    port: int,
+    chain_id: int,
+    journal: Path | None,
+    venue: bool,
+    venue_port: int,
+    markets: Path | None,
 ) -> None:
     """Run the embedded EVM with JSON-RPC, a test USDC, a factory and a market."""
     from devtools.devnet import run_devnet
 
     at = venue_port if venue else None
-    run(lambda: run_devnet(host, port, chain_id, journal, print_line, venue_port=at))
+    run(
+        lambda: run_devnet(
+            host, port, chain_id, journal, print_line, venue_port=at, markets=markets
+        )
+    )
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import anyio
 
@@ -87,6 +88,32 @@ def chain_settings(net: Devnet, poll_s: int = 2) -> ChainSettings:
     )
 
 
+MARKETS: Final = """
+[[markets]]
+id = "{id}"
+name = "{name}"
+status = "live"
+kind = "erc4626"
+chain_id = {chain_id}
+address = "{address}"
+share_value = "{share_value}"
+"""
+
+
+def market_entry(
+    net: Devnet, chain_id: int, market_id: str = "test-market", name: str = "Test Market"
+) -> str:
+    """The entry of a development chain's market in a markets file."""
+    at = net.deployed
+    return MARKETS.format(
+        id=market_id,
+        name=name,
+        chain_id=chain_id,
+        address=at.market,
+        share_value=at.share_value,
+    )
+
+
 def environment(net: Devnet, chain_id: int) -> dict[str, str]:
     """The settings a service needs to use the chain."""
     prefix = f"WALLET_CHAINS__{chain_id}__"
@@ -112,9 +139,11 @@ async def run_devnet(
     report: Callable[[object], None],
     *,
     venue_port: int | None = None,
+    markets: Path | None = None,
 ) -> None:
     """Run a chain until interrupted, and print the settings to use it; with a port for it, a local
-    venue too, where the chain's unlocked accounts have money.
+    venue too, where the chain's unlocked accounts have money; with a path for it, a markets file
+    that names its market. Errors: OSError where that file cannot be written.
     """
     async with AsyncExitStack() as stack:
         net = await stack.enter_async_context(devnet(host, port, chain_id, journal))
@@ -125,6 +154,9 @@ async def run_devnet(
             funded = [address_of("0x" + key.hex()) for key in net.chain.keys]
             both = await stack.enter_async_context(venues(host, venue_port, funded))
             settings |= both.environment()
+        if markets is not None:
+            await anyio.Path(markets).write_text(market_entry(net, chain_id))
+            settings["WALLET_MARKETS_FILE"] = str(markets.absolute())
         for name, value in settings.items():
             report(f"{name}={value}")
         report(f"market: {net.deployed.market}")

@@ -23,8 +23,7 @@ from pydantic import SecretStr
 from chain.contracts import abi_codec
 from devtools.conform.proxy import Proxy
 from devtools.demo.people import Owner
-from devtools.demo.play import market_entry
-from devtools.devnet import Devnet, chain_settings, devnet
+from devtools.devnet import Devnet, chain_settings, devnet, market_entry
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
 from domain.money import Usdc

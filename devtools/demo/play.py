@@ -34,7 +34,7 @@ from devtools.demo.stop_line import keeps
 from devtools.demo.story import StepFailed, Story
 from devtools.demo.trading import trades
 from devtools.demo.wallet import DemoWallet
-from devtools.devnet import Devnet, chain_settings, devnet
+from devtools.devnet import Devnet, chain_settings, devnet, market_entry
 from devtools.local_venue import LocalVenues, venues
 from devtools.local_wallet import LocalWallet
 from domain.chain_facts import Call
@@ -82,32 +82,6 @@ def _leaves(group: BaseExceptionGroup[Any]) -> list[BaseException]:
         for e in group.exceptions
         for x in (_leaves(e) if isinstance(e, BaseExceptionGroup) else [e])
     ]
-
-
-MARKETS: Final = """
-[[markets]]
-id = "{id}"
-name = "{name}"
-status = "live"
-kind = "erc4626"
-chain_id = {chain_id}
-address = "{address}"
-share_value = "{share_value}"
-"""
-
-
-def market_entry(
-    net: Devnet, chain_id: int, market_id: str = "test-market", name: str = "Test Market"
-) -> str:
-    """The entry of a development chain's market in a markets file."""
-    at = net.deployed
-    return MARKETS.format(
-        id=market_id,
-        name=name,
-        chain_id=chain_id,
-        address=at.market,
-        share_value=at.share_value,
-    )
 
 
 async def _on_stage(

@@ -40,13 +40,20 @@ class Wallet:
             told: dict[str, Any] = await response.json()
             return told
 
+    async def told(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+        """Call a route that must not refuse. Errors: SystemExit with the refusal's words."""
+        told = await self.ask(method, path, **arguments)
+        if "error" in told:
+            raise SystemExit(f"{told['error']}: {told['reason']} ({told['who_fixes']} can fix it)")
+        return told
+
 
 async def accepted_mandate(wallet: Wallet) -> dict[str, Any]:
     """The mandate to work under: one that is accepted, or the first offer."""
-    me = await wallet.ask("GET", "/wallet/agents/me")
-    for offer in (await wallet.ask("GET", f"/wallet/agents/{me['agent_id']}/offers"))["items"]:
-        await wallet.ask("POST", f"/wallet/mandates/{offer['mandate']['public_id']}/accept")
-    mandates = (await wallet.ask("GET", "/wallet/mandates", status="working"))["items"]
+    me = await wallet.told("GET", "/wallet/agents/me")
+    for offer in (await wallet.told("GET", f"/wallet/agents/{me['agent_id']}/offers"))["items"]:
+        await wallet.told("POST", f"/wallet/mandates/{offer['mandate']['public_id']}/accept")
+    mandates = (await wallet.told("GET", "/wallet/mandates", status="working"))["items"]
     if not mandates:
         raise SystemExit("no working mandate")
     mandate: dict[str, Any] = mandates[0]["mandate"]

@@ -21,9 +21,9 @@ def understood(words: Iterable[str]) -> str:
     command: click.Command = main
     rest, names = list(words), list[str]()
     while isinstance(command, click.Group):
-        name = rest.pop(0)
-        found = command.get_command(click.Context(command), name)
-        assert found is not None, f"there is no command {name}"
+        name, found, rest = command.resolve_command(click.Context(command), rest)
+        assert name, f"there is no command {rest}"
+        assert found
         command, names = found, [*names, name]
     command.make_context(command.name, rest)
     return " ".join(names)
