@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -102,7 +102,7 @@ def with_markets(sentence: Sequence[Token], names: MarketNames) -> tuple[list[To
             out.append(sentence[at])
         elif [t.kind in _JOINS or t.kind for t in out[-2:]] == [kind, True] and kind == NAMED:
             names_in[-1] = _both(names_in[-1], named)
-            out[-2:] = [replace(out[-2], end=sentence[end - 1].end)]
+            out[-2:] = [out[-2]._replace(end=sentence[end - 1].end)]
         else:
             out.append(Token(kind, sentence[at].start, sentence[end - 1].end, len(names_in)))
             names_in.append(named)

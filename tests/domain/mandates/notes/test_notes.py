@@ -311,6 +311,24 @@ def test_a_sentence_with_a_figure_of_another_form_is_not_read(item: str, joint: 
         assert {"budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc"} <= set(draft.left_open)
 
 
+@pytest.mark.parametrize(
+    "share", ["10%", "10 %", "10 per cent", "ten per cent", "ten-percent", "10 pct"]
+)
+def test_a_share_is_read_in_figures_and_in_words(share: str) -> None:
+    assert said(read(f"Budget 500 USDC, {share} per trade, fee {share}")) == {
+        "budget_usdc": "500.000000",
+        "per_tx_cap_usdc": "50.000000",
+        "payout_rule": {"kind": "share_of_verified_gain", "bps": 1000},
+    }
+
+
+@pytest.mark.parametrize("share", ["2k%", "2k %", "$5 %", "0.555%", "0.555 percent", "50usdc.e"])
+def test_a_share_that_is_none_is_no_figure_and_ends_with_its_sign(share: str) -> None:
+    draft = read(f"Fee {share}. 30 days.")
+    assert "payout_rule" in draft.left_open
+    assert (draft.unclear[0].text, draft.unclear[1].text) == (f"Fee {share}", "30 days")
+
+
 # -- typed terms
 
 
