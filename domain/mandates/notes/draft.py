@@ -30,7 +30,6 @@ PRESET: Final[Mapping[str, object]] = MappingProxyType({
     f.BUDGET: "500.000000", f.FLOOR: 2000, f.DAYS: 30, f.FEE: {"kind": FEE_KIND, "bps": 1000},
     f.ASK: None, f.ON_FLOOR: "keep", f.AIM: None,
 })  # fmt: skip
-_ASSUMED: Final = Usdc.parse(PRESET[f.BUDGET])
 _AMOUNTS: Final = frozenset({f.BUDGET, f.TX, f.DAY})
 # In the order of a create body.
 _ORDER: Final = (
@@ -41,29 +40,17 @@ _UNREAD: Final = "it is not one of the forms that are read"
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
-    """A term that the note states in the words of `text`, or that was typed: then it is None."""
+class TermValue:
+    """A term and a value that it has or may have; None where no words give one.
+
+    Shapes: `text` are the words of the note that state it, None of what nobody wrote; `reason` says
+    why a value that nobody stated is assumed.
+    """
 
     term: str
     value: object
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Assumed:
-    """A term that the note does not mention, its preset value, and the reason for it."""
-
-    term: str
-    value: object
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class CouldBe:
-    """A possible meaning of unclear words; `value` is None where they give none."""
-
-    term: str
-    value: object
+    text: str | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +59,7 @@ class Unclear:
 
     text: str
     reason: str
-    could_be: tuple[CouldBe, ...]
+    could_be: tuple[TermValue, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +72,8 @@ class Draft:
 
     terms: Mapping[str, object]
     left_open: tuple[str, ...]
-    understood: tuple[Understood, ...]
-    assumed: tuple[Assumed, ...]
+    understood: tuple[TermValue, ...]
+    assumed: tuple[TermValue, ...]
     unclear: tuple[Unclear, ...]
     unrelated: tuple[str, ...]
 
@@ -140,13 +127,19 @@ def _paid(targets: object) -> Mapping[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _TermClaim:
-    """The value of a term that an item states, or the reason for none and its possible values."""
+    """A claim of an item on a term: a value by the names of a create body, or, with a reason, the
+    values that it may mean.
+    """
 
     item: NoteItem
     term: str
-    value: object = None
+    values: tuple[TermValue, ...]
     reason: str = ""
-    could_be: tuple[CouldBe, ...] = ()
+
+    @property
+    def value(self) -> object:
+        """The first of the values."""
+        return self.values[0].value
 
 
 @dataclass(slots=True)
@@ -157,6 +150,7 @@ class _DraftBuilder:
     purses: Callable[[str], str] | None = None
     doubts: dict[str, str] = field(default_factory=dict)
     claims: list[_TermClaim] = field(default_factory=list)
+    unsaid: list[_TermClaim] = field(default_factory=list)
 
     def draft(self) -> Draft:
         """The draft, once no term is in doubt that was not before."""
@@ -169,8 +163,8 @@ class _DraftBuilder:
             budget = self.budget()
             self.claims = [c for item in self.reading.items for c in self.claims_of(item, budget)]
             self.claims = [c for c in self.claims if c.term not in self.fixed]
-            self.contradict(budget)
-            self.check_payments(budget)
+            self.contradict()
+            self.check_payments()
             # Each round only adds doubts, of which there are as many as terms.
             if len(self.doubts) == before:
                 return self.build_result()
@@ -192,28 +186,17 @@ class _DraftBuilder:
         """The claims of an item; of one that may limit the mandate or its payments, neither."""
         claims = _claims(item, budget)
         if self.purses is None:
-            there = [c for c in claims if c.term not in _PARTS or c.could_be]
-            options = (CouldBe(f.TARGETS, None),)
-            nowhere = _TermClaim(item, f.TARGETS, None, _NO_PURSES, options)
+            there = [c for c in claims if c.term not in _PARTS or c.reason]
+            nowhere = _TermClaim(item, f.TARGETS, (TermValue(f.TARGETS, None),), _NO_PURSES)
             return there if len(there) == len(claims) else [*there, nowhere]
-        claims = [self.with_addresses(c) if c.term == f.PAYEES else c for c in claims]
+        claims = [_addressed(c, self.purses) if c.term == f.PAYEES else c for c in claims]
         other = self.either(item)
-        if other is None:
-            return claims
         return [
-            replace(c, value=None, reason=_EITHER, could_be=(*_options(c), CouldBe(other, c.value)))
-            if c.term in (item.form.term, other) and not c.reason
+            replace(c, values=(*c.values, TermValue(other, c.value)), reason=_EITHER)
+            if other and c.term in (item.form.term, other) and not c.reason
             else c
             for c in claims
         ]
-
-    def with_addresses(self, claim: _TermClaim) -> _TermClaim:
-        """Payees in the form of addresses, or the reason why they are none."""
-        try:
-            listed = [self.purses(p) for p in claim.item.payees] if self.purses else []
-        except Refused:
-            return _reject(claim.item, _NO_ADDRESS)
-        return replace(claim, value=[*dict.fromkeys(listed)])
 
     def either(self, item: NoteItem) -> str | None:
         """The other term that an amount may be of, where payments and the mandate's own limits
@@ -237,22 +220,24 @@ class _DraftBuilder:
         leads = at + 1 < len(items) and items[at + 1] in near and f.TX not in limits
         return f.PAY_DAY if follows or (leads and items[at + 1].form.term in _PARTS) else None
 
-    def check_payments(self, budget: Usdc | None) -> None:
+    def check_payments(self) -> None:
         """Doubt payments above the mandate's own limits, and amounts of payments that nobody named:
         what is left out would be as much as the mandate allows.
         """
         stated = {c.term: c for c in self.claims if not c.reason}
-        opens = f.PURSE in stated or f.PURSE in self.fixed
-        if opens and self.opening() is not None:
-            for term, what in _UNSAID.items():
-                if term not in {c.term for c in self.claims}:
-                    self.doubt(term, what)
-        elif not opens and _PARTS & set(self.doubts):
-            self.doubt(f.PURSE, _UNSAID_PURSE)
-        amounts = {t: Usdc.parse(stated[t].value) for t in _PAID_AMOUNTS if t in stated}
-        limits = self.limits(budget)
+        amounts = {t: Usdc.parse(stated[t].value) for t in _UNSAID if t in stated}
+        opening = next((i for i in self.reading.items if _opens_payments(i)), None)
+        self.unsaid = []
+        if f.PURSE not in {*stated, *self.fixed}:
+            if _PARTS & set(self.doubts):
+                self.doubt(f.PURSE, _UNSAID_PURSE)
+        elif opening is not None:
+            self.unsaid = [*self.left_out(opening)]
+            for claim in self.unsaid:
+                self.doubt(claim.term, claim.reason)
+        caps = self.caps()
         for term, amount in amounts.items():
-            over = [n for n in _BOUNDED_BY[term] if n in limits and limits[n] < amount]
+            over = [t for t in caps if caps[t] < amount and (t != f.TX or term == f.PAYMENT)]
             own = [t for t in (f.PAY_DAY, f.AT_RISK) if t in amounts and amounts[t] < amount]
             if over:
                 self.doubt(term, "it is above the mandate's own limit")
@@ -260,20 +245,15 @@ class _DraftBuilder:
                 for wrong in (term, *own):
                     self.doubt(wrong, "a payment is more than a day, or than what is at risk")
 
-    def opening(self) -> NoteItem | None:
-        """The first item that speaks of payments for web services beyond doubt."""
-        return next((i for i in self.reading.items if _opens_payments(i)), None)
-
-    def limits(self, budget: Usdc | None) -> dict[str, Usdc]:
-        """The mandate's own limits as far as they are known, its preset among them."""
-        known = self.caps(budget)
-        if f.BUDGET in self.doubts:
-            return known
-        terms = {t: str(v) for t, v in known.items()}
-        preset = _shares(terms, PRESET[f.BUDGET])
-        said = {c.term for c in self.claims} | set(self.typed)
-        own = {t: Usdc.parse(v) for t, v in preset.items() if t not in said | set(self.doubts)}
-        return own | known
+    def left_out(self, opening: NoteItem) -> Iterator[_TermClaim]:
+        """The amounts of payments that nobody named; what is at risk may be a day's."""
+        amounts = {c.term: c.value for c in self.claims}
+        for term, reason in _UNSAID.items():
+            is_open = term not in self.fixed and self.doubts.get(term, reason) == reason
+            if term not in amounts and is_open:
+                is_sure = term == f.AT_RISK and f.PAY_DAY not in self.doubts
+                value = amounts.get(f.PAY_DAY) if is_sure else None
+                yield _TermClaim(opening, term, (TermValue(term, value),), reason)
 
     def doubt(self, term: str, reason: str) -> None:
         term = f.TARGETS if term == MARKETS else term
@@ -290,15 +270,15 @@ class _DraftBuilder:
             return None
         return Usdc.parse(stated[0].value)
 
-    def contradict(self, budget: Usdc | None) -> None:
+    def contradict(self) -> None:
         """Doubt what is ambiguous, said twice or out of order."""
-        first: dict[str, object] = {}
+        first: dict[str, _TermClaim] = {}
         for claim in self.claims:
-            is_repeat = claim.term in first and (
-                claim.term in _AMOUNTS or first[claim.term] != claim.value
+            before = first.setdefault(claim.term, claim)
+            is_repeat = before is not claim and (
+                claim.term in _AMOUNTS or before.values != claim.values
             )
-            first.setdefault(claim.term, claim.value)
-            terms = [c.term for c in claim.could_be] if claim.reason else [claim.term] * is_repeat
+            terms = [v.term for v in claim.values] if claim.reason else [claim.term] * is_repeat
             for term in terms:
                 self.doubt(term, claim.reason or "the note speaks of it twice")
         for fee, bound in pairwise(self.claims):
@@ -307,28 +287,29 @@ class _DraftBuilder:
             if fee.term == f.FEE and bound.item.form.name in _BOUNDS and first_word in _LIMITS:
                 for term in (f.FEE, f.BUDGET):
                     self.doubt(term, "what follows a fee may limit the fee")
-        caps = self.caps(budget)
-        if list(caps.values()) != sorted(caps.values()):
+        caps = [*self.caps().values()]
+        if caps != sorted(caps):
             for term in _AMOUNTS:
                 self.doubt(term, "the caps are out of order: per action, per day, budget")
 
-    def caps(self, budget: Usdc | None) -> dict[str, Usdc]:
-        """Budget, cap per action and per day as far as they are known, from the least on."""
-        amounts = {
-            c.term: Usdc.parse(c.value) for c in self.claims if c.term in _AMOUNTS and not c.reason
-        }
-        amounts |= {t: v for t, v in self.typed.items() if t in _AMOUNTS and isinstance(v, Usdc)}
-        known_amounts = {t: v for t, v in amounts.items() if t not in self.doubts}
-        if known_amounts and f.BUDGET not in self.doubts:
-            known_amounts[f.BUDGET] = budget or _ASSUMED
-        return {t: known_amounts[t] for t in (f.TX, f.DAY, f.BUDGET) if t in known_amounts}
+    def caps(self) -> dict[str, Usdc]:
+        """Cap per action, per day and budget that are beyond doubt, from the least on: as they are
+        stated, or the preset's shares of the budget, inside the other caps.
+        """
+        said = {c.term: c.value for c in self.claims if not c.reason} | dict(self.typed)
+        amounts = {t: Usdc.parse(_plain(said[t])) for t in _AMOUNTS - set(self.doubts) if t in said}
+        tx, day, budget = (amounts.get(t) for t in (f.TX, f.DAY, f.BUDGET))
+        if f.BUDGET not in self.doubts:
+            budget = budget or Usdc.parse(PRESET[f.BUDGET])
+            day = day or min(budget, max(budget.share_down(DAY_BPS), tx or Usdc(1)))
+            tx = tx or min(max(budget.share_down(TX_BPS), Usdc(1)), day)
+        caps = {f.TX: tx, f.DAY: day, f.BUDGET: budget}
+        return {t: cap for t, cap in caps.items() if cap is not None and t not in self.doubts}
 
     def build_result(self) -> Draft:
         stated = [c for c in self.claims if c.term not in self.doubts]
-        understood = [Understood(t, _plain(v), None) for t, v in self.typed.items() if t in _KNOWN]
-        understood += [
-            Understood(o.term, o.value, c.item.text) for c in stated for o in _options(c)
-        ]
+        understood = [TermValue(t, _plain(v)) for t, v in self.typed.items() if t in _KNOWN]
+        understood += [replace(v, text=c.item.text) for c in stated for v in c.values]
         terms = {u.term: u.value for u in understood if u.term not in _PARTS}
         open_terms = self.left_open(terms)
         assumed = self.assumed(terms, open_terms)
@@ -370,74 +351,56 @@ class _DraftBuilder:
         return frozenset(self.doubts) | caps
 
     def unclear(self, open_terms: frozenset[str]) -> list[tuple[int, Unclear]]:
-        out: list[tuple[int, Unclear]] = []
-        for unread in self.reading.unread:
-            terms = unread.terms - self.fixed
-            if terms:
-                options = self.could(unread, open_terms)
-                out.append((unread.start, Unclear(unread.text, _UNREAD, options)))
+        """Each question with the place of its words."""
+        out = [
+            (u.start, Unclear(u.text, _UNREAD, self.could(u, open_terms)))
+            for u in self.reading.unread
+            if u.terms - self.fixed
+        ]
         # What is unsaid of payments is asked beside the words that speak of them.
-        of_payments = self.opening()
-        unsaid = [t for t, why in _UNSAID.items() if self.doubts.get(t) == why]
-        if of_payments is not None and unsaid:
-            for term in unsaid:
-                options = (CouldBe(term, self.suggestion(term)),)
-                out.append((of_payments.start, Unclear(of_payments.text, _UNSAID[term], options)))
+        out += [(c.item.start, Unclear(c.item.text, c.reason, c.values)) for c in self.unsaid]
         doubtful: dict[int, list[_TermClaim]] = {}
         for claim in self.claims:
             if claim.term in self.doubts:
                 doubtful.setdefault(claim.item.start, []).append(claim)
         for start, claims in doubtful.items():
             reason = next((c.reason for c in claims if c.reason), self.doubts[claims[0].term])
-            could = [x for c in claims for x in c.could_be or _options(c)]
+            could = [v for c in claims for v in c.values]
             if any(c.term == f.BUDGET for c in claims):
                 caps = (open_terms & {f.TX, f.DAY}) - {c.term for c in self.claims}
-                could += [CouldBe(t, None) for t in _ORDER if t in caps]
-            if f.PURSE in open_terms and _PARTS & {c.term for c in could}:
-                could.append(CouldBe(f.PURSE, None))
+                could += [TermValue(t, None) for t in _ORDER if t in caps]
+            if f.PURSE in open_terms and _PARTS & {v.term for v in could}:
+                could.append(TermValue(f.PURSE, None))
             out.append((start, Unclear(claims[0].item.text, reason, tuple(could))))
         return out
 
-    def suggestion(self, term: str) -> object:
-        """A possible meaning of an amount of payments that nobody named: a day's for what is at
-        risk.
-        """
-        days = (c.value for c in self.claims if c.term == f.PAY_DAY and not c.reason)
-        return next(days, None) if term == f.AT_RISK and f.PAY_DAY not in self.doubts else None
-
-    def could(self, unread: Unread, open_terms: frozenset[str]) -> tuple[CouldBe, ...]:
+    def could(self, unread: Unread, open_terms: frozenset[str]) -> tuple[TermValue, ...]:
         """The readings of a sentence's items alone, and the other terms it may be about."""
         claims = [c for item in unread.items for c in _claims(item, None) if not c.reason]
-        options = [o for c in claims if c.term not in self.fixed for o in _options(c)]
+        options = [v for c in claims if c.term not in self.fixed for v in c.values]
         terms = unread.terms | (open_terms & {f.TX, f.DAY} if f.BUDGET in unread.terms else set())
-        remaining = terms - {c.term for c in options} - self.fixed
-        options += [CouldBe(t, None) for t in _ORDER if t in remaining]
-        return tuple(c for at, c in enumerate(options) if c not in options[:at])
+        remaining = terms - {v.term for v in options} - self.fixed
+        options += [TermValue(t, None) for t in _ORDER if t in remaining]
+        return tuple(v for at, v in enumerate(options) if v not in options[:at])
 
-    def assumed(self, terms: Mapping[str, object], open_terms: frozenset[str]) -> list[Assumed]:
+    def assumed(self, terms: Mapping[str, object], open_terms: frozenset[str]) -> list[TermValue]:
         """The preset for the terms that nothing speaks of."""
-        values = dict(PRESET) | _shares(terms, PRESET[f.BUDGET])
-        out = [
-            Assumed(name, values[name], SILENT + _WHY.get(name, "; the Standard preset"))
-            for name in _ORDER
-            if name in values and name not in terms and name not in open_terms
+        values = dict(PRESET) | {t: str(cap) for t, cap in self.caps().items()}
+        if f.TARGETS not in self.fixed and MARKETS not in terms:
+            values[f.TARGETS] = list(DEFAULT_MARKETS)
+        spoken = {w for item in self.reading.items for w in item.text.lower().split()}
+        why = _WHY if _PURPOSES.isdisjoint(spoken) else {**_WHY, f.TARGETS: _NO_MARKET}
+        return [
+            TermValue(t, values[t], reason=why.get(t, _STANDARD))
+            for t in _ORDER
+            if t in values and t not in terms and t not in open_terms
         ]
-        if f.TARGETS not in self.fixed | open_terms and MARKETS not in terms:
-            spoken = {w for item in self.reading.items for w in item.text.lower().split()}
-            reason = SILENT if _PURPOSES.isdisjoint(spoken) else _NO_MARKET
-            reason += "; the default targets"
-            out.append(Assumed(f.TARGETS, list(DEFAULT_MARKETS), reason))
-        return out
 
 
 _BOUNDS: Final = ("a bound on nothing named", "a bound on all that is used")
 _LIMITS: Final = words("max maximum at no not never up capped limited under")
 _KNOWN: Final = frozenset({*_ORDER, MARKETS})
 _PARTS: Final = frozenset(PARTS)
-_PAID_AMOUNTS: Final = (f.PAYMENT, f.PAY_DAY, f.AT_RISK)
-_BOUNDED_BY: Final[Mapping[str, Sequence[str]]] = MappingProxyType({
-    f.PAYMENT: (f.TX, f.DAY, f.BUDGET), f.PAY_DAY: (f.DAY, f.BUDGET), f.AT_RISK: (f.DAY, f.BUDGET),
-})  # fmt: skip
 _UNSAID: Final[Mapping[str, str]] = MappingProxyType({
     f.PAYMENT: "it does not say how much a payment may be",
     f.PAY_DAY: "it does not say how much a day",
@@ -447,25 +410,24 @@ _UNSAID_PURSE: Final = "it does not say whether it may pay for web services"
 _NO_PURSES: Final = "payments for web services cannot be made on this network"
 _NO_ADDRESS: Final = "an address has a letter or a digit that is wrong"
 _EITHER: Final = "it may limit the mandate, or its payments for web services"
+_HIGH_FEE: Final = f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain"
+_NO_BUDGET: Final = "it is {} of a budget that the note does not name"
+_DAYS_OF: Final = {"days": 1, "weeks": 7, "months": 30}
 _OF_PAYING: Final = words("payment payments transaction transactions purchase purchases tx")
 _PURPOSES: Final = words("lending yield saving savings trading investing")
-_NO_MARKET: Final = "the purpose that the note names selects no market of the list"
-_INSIDE: Final = "; the Standard preset, kept inside the other caps"
-_WHY: Final[Mapping[str, str]] = MappingProxyType(
-    {f.TX: _INSIDE, f.DAY: _INSIDE, f.ASK: "; the agent acts on its own"}
+_NO_MARKET: Final = (
+    "the purpose that the note names selects no market of the list; the default targets"
 )
-
-
-def _shares(terms: Mapping[str, object], preset: object) -> dict[str, object]:
-    """The preset's caps on the budget: 10% an action, 30% a day, inside the cap that is stated."""
-    budget = Usdc.parse(terms.get(f.BUDGET, preset))
-    tx, day = (Usdc.parse(terms[t]) if t in terms else None for t in (f.TX, f.DAY))
-    day = day or min(budget, max(budget.share_down(DAY_BPS), tx or Usdc(1)))
-    return {f.TX: str(tx or min(max(budget.share_down(TX_BPS), Usdc(1)), day)), f.DAY: str(day)}
+_STANDARD: Final = f"{SILENT}; the Standard preset"
+_INSIDE: Final = f"{_STANDARD}, kept inside the other caps"
+_WHY: Final[Mapping[str, str]] = {
+    f.TX: _INSIDE, f.DAY: _INSIDE, f.ASK: f"{SILENT}; the agent acts on its own",
+    f.TARGETS: f"{SILENT}; the default targets",
+}  # fmt: skip
 
 
 def _opens_payments(item: NoteItem) -> bool:
-    return item.form.term == f.PURSE or any(term == f.PURSE for term, _ in item.form.also)
+    return f.PURSE in (item.form.term, *dict(item.form.also))
 
 
 def _plain(value: object) -> object:
@@ -476,98 +438,79 @@ def _short(text: str, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def _addressed(claim: _TermClaim, address: Callable[[str], str]) -> _TermClaim:
+    """Payees in the form of addresses, or the reason why they are none."""
+    try:
+        listed = [address(written) for written in claim.item.names]
+    except Refused:
+        return replace(claim, values=(TermValue(f.PAYEES, None),), reason=_NO_ADDRESS)
+    return replace(claim, values=(TermValue(f.PAYEES, [*dict.fromkeys(listed)]),))
+
+
 def _claims(item: NoteItem, budget: Usdc | None) -> list[_TermClaim]:
-    """The term claims of an item."""
-    claims = [] if item.form.term == f.TARGETS else [_claim(item, budget)]
-    if item.hosts and item.form.term != f.HOSTS:
-        claims.append(_TermClaim(item, f.HOSTS, [*dict.fromkeys(item.hosts)]))
-    claims += [_TermClaim(item, term, value) for term, value in item.form.also]
+    """The claims of an item: its figure, the names in it, and the fixed values of its form."""
+    form, claims = item.form, list[_TermClaim]()
+    if form.term != f.TARGETS:
+        values, reason = _values(item, budget)
+        terms = form.could if values and form.could else (form.term,)
+        options = tuple(TermValue(t, v) for t in terms for v in values or (None,))
+        claims.append(_TermClaim(item, form.term, options, reason))
+    also = [(f.HOSTS, [*dict.fromkeys(item.names)])] if item.names and form.reads != "names" else []
+    claims += [_TermClaim(item, t, (TermValue(t, v),)) for t, v in (*also, *form.also)]
     if (named := item.markets) is not None:
-        options = tuple(CouldBe(MARKETS, [*ids]) for ids in named.could)
-        unknown = (CouldBe(f.TARGETS, None),) if named.reason else ()
-        value = (named.ids, item.form.reads == "only")
-        claims.append(_TermClaim(item, f.TARGETS, value, named.reason, options or unknown))
+        places = [TermValue(MARKETS, [*ids]) for ids in named.could or [named.ids] if ids]
+        if form.reads == "only" and not named.reason:
+            # Nothing of the default targets but the vault itself.
+            places.append(TermValue(f.TARGETS, [{"kind": "vault"}]))
+        chosen = tuple(places) or (TermValue(f.TARGETS, None),)
+        claims.append(_TermClaim(item, f.TARGETS, chosen, named.reason))
     return claims
 
 
-def _options(claim: _TermClaim) -> Iterator[CouldBe]:
-    """The terms of a claim without a reason, by the names of a create body."""
-    if claim.term != f.TARGETS:
-        yield CouldBe(claim.term, claim.value)
-    elif isinstance(claim.value, tuple):
-        ids, only = claim.value
-        yield CouldBe(MARKETS, [*ids])
-        if only:  # nothing of the default targets but the vault itself
-            yield CouldBe(f.TARGETS, [{"kind": "vault"}])
-
-
-def _claim(item: NoteItem, budget: Usdc | None) -> _TermClaim:
+def _values(item: NoteItem, budget: Usdc | None) -> tuple[Sequence[object], str]:
+    """The values that an item may state of its term, and the reason why it states none."""
     form, figure = item.form, item.figure
-    if form.term == f.DAYS:
-        return _length(item, figure.value if figure else MICROS)
     if form.reads == "names":
-        return _TermClaim(item, form.term, [*dict.fromkeys(item.payees or item.hosts)])
+        return [[*dict.fromkeys(item.names)]], ""
+    if form.reads in _DAYS_OF:
+        many, part = divmod(figure.value if figure else MICROS, MICROS)
+        days = many * _DAYS_OF[form.reads]
+        if part or not 1 <= days <= MAX_HORIZON_DAYS:
+            return [], f"it is not between 1 and {MAX_HORIZON_DAYS} days"
+        return [days], "a month is no fixed number of days" if form.could else ""
     if figure is None:
-        return _TermClaim(item, form.term, form.reads)
-    value = figure.value
+        return [form.reads], ""
     if form.term == f.FEE:
-        if value > MAX_PAYOUT_BPS:
-            return _reject(item, f"the fee is at most {MAX_PAYOUT_BPS // 100}% of verified gain")
-        return _TermClaim(item, f.FEE, {"kind": FEE_KIND, "bps": value})
+        fee = {"kind": FEE_KIND, "bps": figure.value}
+        return ([fee], "") if figure.value <= MAX_PAYOUT_BPS else ([], _HIGH_FEE)
+    if figure.kind == SHARE:
+        if form.term == f.FLOOR:
+            return _stop_line(form.reads, figure.value, BPS)
+        whole = budget.share_down(figure.value).micros if budget and figure.value <= BPS else 0
+        return _amount(item, whole) if budget else ([], _NO_BUDGET.format("a share"))
     if form.term == f.FLOOR:
-        return _stop_line(item, value, budget)
-    if figure.kind == SHARE and budget is None:
-        return _reject(item, "it is a share of a budget that the note does not name")
-    return _amount(item, value, budget if figure.kind == SHARE else None)
+        money = _stop_line(form.reads, figure.value, budget.micros) if budget else None
+        return money or ([], _NO_BUDGET.format("an amount"))
+    return _amount(item, figure.value)
 
 
-def _amount(item: NoteItem, value: int, of: Usdc | None) -> _TermClaim:
-    """An amount, or a share of a budget."""
-    form = item.form
-    if of is not None:
-        value = of.share_down(value).micros if value <= BPS else 0
-    if not 0 < value <= MAX_BUDGET:
-        return _reject(item, "it is not above 0 and up to 1e12 USDC")
-    amount = str(Usdc(value))
-    if form.could:
-        reason = "it does not say what it is a limit of"
-        options = tuple(CouldBe(t, amount) for t in form.could)
-        return _TermClaim(item, form.term, None, reason, options)
-    if item.counts and (form.reads == "or count" or of is not None):
-        return _reject(item, "it can mean an amount or something else, as how often", amount)
-    return _TermClaim(item, form.term, amount)
-
-
-def _reject(item: NoteItem, reason: str, *could_be: object) -> _TermClaim:
-    term = item.form.term
-    return _TermClaim(
-        item, term, None, reason, tuple(CouldBe(term, v) for v in could_be or (None,))
-    )
-
-
-def _length(item: NoteItem, value: int) -> _TermClaim:
-    many, part = divmod(value, MICROS)
-    days = many * {"days": 1, "weeks": 7, "months": 30}[item.form.reads]
-    if part or not 1 <= days <= MAX_HORIZON_DAYS:
-        return _reject(item, f"it is not between 1 and {MAX_HORIZON_DAYS} days")
-    if item.form.could:
-        return _reject(item, "a month is no fixed number of days", days)
-    return _TermClaim(item, f.DAYS, days)
-
-
-def _stop_line(item: NoteItem, value: int, budget: Usdc | None) -> _TermClaim:
+def _stop_line(reads: str, value: int, base: int) -> tuple[Sequence[object], str]:
     """The loss that stops the mandate in basis points, rounded towards stopping earlier."""
-    share = item.figure is not None and item.figure.kind == SHARE
-    if not share and budget is None:
-        return _reject(item, "it is an amount of a budget that the note does not name")
-    base = BPS if share or budget is None else budget.micros
     lost_bps, left_bps = value * BPS // base, (base - value) * BPS // base
     if not 0 < value < base:
-        return _reject(item, "it is not inside the budget")
-    if item.form.reads == "lost" or (item.form.reads == "share" and value * 2 <= base):
-        return _TermClaim(item, f.FLOOR, lost_bps)
-    if item.form.reads == "left":
-        return _TermClaim(item, f.FLOOR, left_bps)
-    return _reject(
-        item, "it can mean what is lost or what is left", *dict.fromkeys((lost_bps, left_bps))
-    )
+        return [], "it is not inside the budget"
+    if reads == "lost" or (reads == "share" and value * 2 <= base):
+        return [lost_bps], ""
+    if reads == "left":
+        return [left_bps], ""
+    return [*dict.fromkeys((lost_bps, left_bps))], "it can mean what is lost or what is left"
+
+
+def _amount(item: NoteItem, micros: int) -> tuple[Sequence[object], str]:
+    if not 0 < micros <= MAX_BUDGET:
+        return [], "it is not above 0 and up to 1e12 USDC"
+    is_share = item.figure is not None and item.figure.kind == SHARE
+    may_count = item.counts and (is_share or item.form.reads == "or count")
+    reason = "it can mean an amount or something else, as how often" if may_count else ""
+    limits = "it does not say what it is a limit of" if item.form.could else ""
+    return [str(Usdc(micros))], limits or reason

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -30,9 +31,12 @@ MAX_LETTERS: Final = 160
 _ENDS: Final = frozenset(".!;?\n")
 _BETWEEN: Final = frozenset({",", "and", "(", ")", "&"})
 _OPENS: Final = frozenset({"please", "also", "set", "a", "an", "the", "with"})
-_LASTS: Final = words("day days week weeks month months")
-_BOUNDS: Final = words("max maximum at no not up never")
-_NAMES: Final = words("stop fee ask daily budget")
+# Behind a figure, what can only be the next item, and what can behind the name of a budget.
+_BEGINS: Final = re.compile(
+    r"(?:(?:for|over)(?: \S+)* (?:days?|weeks?|months?)|(?:max|maximum|at|no|not|up|never)(?: \S+)*"
+    r" [MNPX]|with|stop|fee|ask|daily|budget)(?!\S)"
+)
+_BEGINS_CAP: Final = re.compile(r"per \S+(?: \S+)? [MNPX](?!\S)")
 _GOES_ON: Final = words("ask close sell keep stop always")
 
 
@@ -40,8 +44,8 @@ _GOES_ON: Final = words("ask close sell keep stop always")
 class NoteItem:
     """An item that matches a form, with its figure and the markets that it names.
 
-    Shapes: `counts` where the figure may be of something else; `bare` where a share opens the item;
-    `payees` as they are written, `hosts` in lower case; `sentence` is the number of its sentence.
+    Shapes: `counts` where the figure may be of something else; `names` are addresses as they are
+    written, or hosts in lower case; `sentence` is the number of its sentence.
     """
 
     form: NoteForm
@@ -49,11 +53,9 @@ class NoteItem:
     start: int
     figure: Token | None
     counts: bool
-    bare: bool
     markets: Named | None
-    payees: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    sentence: int = 0
+    names: tuple[str, ...]
+    sentence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ class Reading:
 def read(note: str, names: MarketNames) -> Reading:
     """Read every sentence of a note."""
     reader = _Reader(note, names)
-    for number, (sentence, asks) in enumerate(_sentences(tokens(note))):
-        if number == MAX_SENTENCES:
+    for sentence, asks in _sentences(tokens(note)):
+        if reader.sentence == MAX_SENTENCES:
             reader.leave(sentence[0].start)
             break
         reader.take(sentence, asks=asks)
@@ -91,11 +93,13 @@ class _Reader:
     note: str
     names: MarketNames
     named: list[Named] = field(default_factory=list)
+    sentence: int = 0
     item_count: int = 0
     heading: Unread | None = None
     reading: Reading = field(default_factory=Reading)
 
     def take(self, sentence: Sequence[Token], *, asks: bool) -> None:
+        self.sentence += 1
         renamed, self.named = with_markets(sentence, self.names)
         items, is_complete = ([], False) if asks else self.match_items(renamed)
         if is_complete:
@@ -105,15 +109,13 @@ class _Reader:
                 ]
                 self.reading.unread.append(self.heading)
             self.heading = None if items else self.heading
-            number = self.reading.items[-1].sentence + 1 if self.reading.items else 0
-            self.reading.items += [replace(item, sentence=number) for item in items]
+            self.reading.items += items
             return
-        text = self.note[sentence[0].start : sentence[-1].end]
+        start, text = sentence[0].start, self.note[sentence[0].start : sentence[-1].end]
         # An unread line may be the heading of the figure or the market below it.
-        self.heading = Unread(text, sentence[0].start, EVERY, tuple(items))
-        terms = concerned(sentence, self.names.words, asks=asks)
-        if terms:
-            self.reading.unread.append(Unread(text, sentence[0].start, terms, tuple(items)))
+        self.heading = Unread(text, start, EVERY, tuple(items))
+        if terms := concerned(sentence, self.names.words, asks=asks):
+            self.reading.unread.append(replace(self.heading, terms=terms))
         else:
             self.reading.unrelated.append(text)
 
@@ -135,18 +137,16 @@ class _Reader:
                     item = self.joined(items.pop(), item)
                 items.append(item)
             at += used
-        # "10% per trade" by itself may be a gain, a loss or a fee.
-        return [replace(s, counts=True) if len(items) == 1 and s.bare else s for s in items], True
+        if len(items) == 1 and (figure := items[0].figure) and figure.kind == SHARE:
+            # "10% per trade" by itself may be a gain, a loss or a fee.
+            opens = figure.start == items[0].start
+            return [replace(items[0], counts=items[0].counts or opens)], True
+        return items, True
 
     def joined(self, first: NoteItem, more: NoteItem) -> NoteItem:
         """A list of names, with the next one of it."""
-        end = more.start + len(more.text)
-        return replace(
-            first,
-            text=self.note[first.start : end],
-            payees=first.payees + more.payees,
-            hosts=first.hosts + more.hosts,
-        )
+        text = self.note[first.start : more.start + len(more.text)]
+        return replace(first, text=text, names=first.names + more.names)
 
     def match_next(
         self, parts: list[list[Token]], at: int, before: NoteItem | None
@@ -196,14 +196,22 @@ class _Reader:
         if len({form.term for form in clear}) != 1:
             return None
         figure = next((t for t in part if t.kind in FIGURES), None)
-        text = self.note[part[0].start : part[-1].end]
-        bare = figure is not None and part[0] is figure and figure.kind == SHARE
+        places = [t for t in part if t.kind in (CATEGORY, NAMED)]
         # "For lending on Aave" names the latter.
-        named = max((t for t in part if t.kind in (CATEGORY, NAMED)), key=_by_name, default=None)
-        markets = self.named[named.value] if named else None
-        counts = _may_count(part, figure) and not (behind and _goes_on(before))
-        payees = tuple(self.note[t.start : t.end] for t in part if t.kind == ADDRESS)
-        return NoteItem(clear[0], text, part[0].start, figure, counts, bare, markets, payees, hosts)
+        place = max(places, key=lambda t: t.kind == NAMED, default=None)
+        # "5 a day" behind "0.50 each": both are amounts, or neither.
+        goes_on = behind and before and before.figure and before.figure.kind == AMOUNT
+        start = part[0].start
+        return NoteItem(
+            form=clear[0],
+            text=self.note[start : part[-1].end],
+            start=start,
+            figure=figure,
+            counts=_may_count(part, figure) and not goes_on,
+            markets=self.named[place.value] if place else None,
+            names=tuple(self.note[t.start : t.end] for t in part if t.kind == ADDRESS) or hosts,
+            sentence=self.sentence,
+        )
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
@@ -278,39 +286,23 @@ def _bounded(part: Sequence[Token]) -> bool:
 
 def _pieces(part: Sequence[Token]) -> Iterator[list[Token]]:
     """A part split where an item can begin behind a figure: "500 USDC for 30 days"."""
+    kinds = [t.kind for t in part]
+    of_budget = kinds[0] in ("budget", "total", "per")  # "budget 1000 per trade 100"
     piece: list[Token] = []
     for at, token in enumerate(part):
-        if any(t.kind in FIGURES for t in piece) and _begins(part[at : at + 4], part[0].kind):
+        ahead = " ".join(kinds[at : at + 4])
+        begins = _BEGINS.match(ahead) or (of_budget and _BEGINS_CAP.match(ahead))
+        if begins and not FIGURES.isdisjoint(t.kind for t in piece):
             yield piece
             piece = []
         piece.append(token)
     yield piece
 
 
-def _begins(ahead: Sequence[Token], first: str) -> bool:
-    kinds = [t.kind for t in ahead]
-    if kinds[0] in ("for", "over"):
-        return bool(_LASTS & set(kinds[1:]))
-    if kinds[0] == "per":  # "budget 1000 per trade 100"
-        return first in ("budget", "total", "per") and bool(FIGURES & set(kinds[2:4]))
-    if kinds[0] in _BOUNDS:
-        return bool(FIGURES & set(kinds[1:]))
-    return kinds[0] == "with" or kinds[0] in _NAMES
-
-
 def _may_count(part: Sequence[Token], figure: Token | None) -> bool:
     """True of "3 per day", which may be how often: a small number without a word for money."""
     small = figure is not None and figure.kind == "N" and figure.value < 20 * MICROS
     return small and not _OF_MONEY & {t.kind for t in part}
-
-
-def _goes_on(before: NoteItem | None) -> bool:
-    """True of "5 a day" behind "0.50 each": both are amounts, or neither."""
-    return before is not None and before.figure is not None and before.figure.kind == AMOUNT
-
-
-def _by_name(token: Token) -> bool:
-    return token.kind == NAMED
 
 
 _OF_MONEY: Final = words("spend spending limit cap budget allowance use invest pay")

@@ -13,7 +13,7 @@ from domain.ledger.state.ledger_state import EMPTY
 from domain.mandates.clauses import Clause
 from domain.mandates.mandate import DraftAttributes, Mandate
 from domain.mandates.markets import from_config
-from domain.mandates.notes.draft import Assumed, Draft, Unclear, Understood, parse_note
+from domain.mandates.notes.draft import Draft, TermValue, Unclear, parse_note
 from domain.mandates.targets import ShownTarget
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
@@ -270,7 +270,7 @@ def _drafted(uow: UnitOfWork, ctx: RequestContext[Note, NoteFacts]) -> DraftOut:
     )
 
 
-def _shown(model: type[Shown], value: Understood | Assumed | Unclear) -> Shown:
+def _shown(model: type[Shown], value: TermValue | Unclear) -> Shown:
     """A reading, as it is shown."""
     return model.model_validate(value, from_attributes=True)
 

@@ -56,6 +56,7 @@ NOTES: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("May pay for APIs up to 0.50 USDC each, 5 a day", "pays each=0.5", "daily risk", "daily=5"),
     # above the mandate's own limits, or out of order
     ("Budget 100 USDC. May pay for APIs up to 20 USDC each, 25 USDC a day.", "budget=100 pays daily=25", "each risk", "risk=25 each=20"),
+    ("May pay for APIs, 1,250 USDC at risk, never spend more than 100 USDC per day", "pays", "day each daily risk", "day=100 daily=100 risk=1250"),
     ("May pay for APIs up to 5 USDC each, 2 USDC a day", "pays", "each daily risk", "each=5 daily=2"),
     # said twice
     ("May pay for APIs up to 0.50 each. May pay for APIs up to 0.70 each.", "pays", "each daily risk", "each=0.5 each=0.7"),
