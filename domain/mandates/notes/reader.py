@@ -215,61 +215,31 @@ class _Reader:
 
 
 def _sentences(tokens: Sequence[Token]) -> Iterator[tuple[list[Token], bool]]:
-    """Sentences with their words, and whether each is a question; bullets are left out."""
+    """Sentences with their words, and whether each is a question."""
     sentence: list[Token] = []
-    starts, number = True, 1
-    bullets = sum(
-        t.kind in ("-", "*") and (not at or tokens[at - 1].kind == "\n")
-        for at, t in enumerate(tokens)
-    )
-    at = 0
-    while at < len(tokens):
-        token = tokens[at]
-        if starts:
-            bullet = _bullet(tokens[at : at + 3], number, bullets)
-            if bullet:
-                at, number, starts = at + bullet, number + bullet - 1, False
-                continue
-        starts = token.kind == "\n"
-        if token.kind in _ENDS:
-            if sentence:
-                yield sentence, token.kind == "?"
-            sentence = []
-        else:
+    for token in (*tokens, Token("\n", 0, 0)):
+        if token.kind not in _ENDS:
             sentence.append(token)
-        at += 1
-    if sentence:
-        yield sentence, False
-
-
-def _bullet(line: Sequence[Token], number: int, bullets: int) -> int:
-    """Count the tokens that only mark a list item; a lone dash before a figure is its sign."""
-    kinds = [t.kind for t in line]
-    if kinds[:1] in (["-"], ["*"]) and len(line) > 1 and line[1].start > line[0].end:
-        return 1 if bullets > 1 or line[1].kind not in FIGURES else 0
-    numbered = kinds[:1] == ["N"] and kinds[1:2] in (["."], [")"]) and len(line) == 3
-    plain = numbered and line[0].value == number * MICROS and line[2].start > line[1].end
-    return 2 if plain else 0
+        elif sentence:
+            yield sentence, token.kind == "?"
+            sentence = []
 
 
 def _parts(sentence: Sequence[Token]) -> Iterator[list[Token]]:
     """A sentence cut where items end: at commas, brackets, "and", dashes, and behind a heading."""
     part: list[Token] = []
     figure = False
-    for at, token in enumerate(sentence):
+    for token in sentence:
         heading = token.kind == ":" and _is_silent(part)
         dash = token.kind == "-" and figure
+        # "No more than 50 a trade or 150 a day" bounds both.
+        both = token.kind == "or" and token is not sentence[-1] and _bounded(part)
         figure = (figure or token.kind in FIGURES) and token.kind not in _BETWEEN
-        if token.kind in _BETWEEN or heading or dash:
-            if part:
-                yield part
-            part = []
-        elif token.kind == "or" and _bounded(part) and at + 1 < len(sentence):
-            # "No more than 50 a trade or 150 a day" bounds both.
+        if not (token.kind in _BETWEEN or heading or dash or both):
+            part.append(token)
+        elif part:
             yield part
             part = []
-        else:
-            part.append(token)
     if part:
         yield part
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from decimal import Decimal
+from itertools import count
 from typing import Final, NamedTuple
 
 from domain.money import MICROS
@@ -84,6 +85,9 @@ _PATTERNS: Final = {
     "foreign": r"[^\s\x00-\x7f]+",
     "other": r"\.{2,}|[^ \t]",
 }
+# A mark of an item of a list, and a figure behind it that a lone dash makes negative.
+_MARK: Final = re.compile(r"^[ \t]*(?:[-*](?=[ \t])|([1-9][0-9]?)[.)](?=[ \t]+\S))", re.MULTILINE)
+_SIGNED: Final = re.compile(r"[ \t]+(?:usdc?[ \t]*|(?:us)?\$[ \t]*)?[0-9](?!x)")
 _TOKEN: Final = re.compile(
     rf"[ \t]*(?:{'|'.join(f'(?P<{name}>{pattern})' for name, pattern in _PATTERNS.items())})"
 )
@@ -109,7 +113,7 @@ class Token(NamedTuple):
 
 def tokens(note: str) -> list[Token]:
     """All tokens of a note, line breaks among them."""
-    text, out, at = note.translate(_FOLDED), list[Token](), 0
+    text, out, at = _unmarked(note.translate(_FOLDED)), list[Token](), 0
     while (match := _TOKEN.match(text, at)) is not None:
         token = _token(match, match.lastgroup or "")
         at = token.end
@@ -118,6 +122,18 @@ def tokens(note: str) -> list[Token]:
         if match.lastgroup != "hyphen":
             out.append(token)
     return out
+
+
+def _unmarked(text: str) -> str:
+    """A text with blanks in place of the dashes, and the numbers in order, of its lists."""
+    numbers = count(1)
+    marks = [m for m in _MARK.finditer(text) if not m[1] or int(m[1]) == next(numbers)]
+    dashes = [m for m in marks if not m[1]]
+    if len(dashes) == 1 and _SIGNED.match(text, dashes[0].end()):
+        marks.remove(dashes[0])
+    for mark in marks:
+        text = text[: mark.start()] + " " * len(mark[0]) + text[mark.end() :]
+    return text
 
 
 def _token(match: re.Match[str], group: str) -> Token:

@@ -329,6 +329,26 @@ def test_a_share_that_is_none_is_no_figure_and_ends_with_its_sign(share: str) ->
     assert (draft.unclear[0].text, draft.unclear[1].text) == (f"Fee {share}", "30 days")
 
 
+@pytest.mark.parametrize(
+    ("note", "budget"),
+    [
+        ("- 500 USDC budget", None),
+        ("- USD 500", None),
+        ("- $500", None),
+        ("- five hundred USDC", "500.000000"),
+        ("- 500 USDC\n- 30 days", "500.000000"),
+        ("1. 500 USDC\n2) 30 days", "500.000000"),
+        ("2. 500 USDC", None),
+    ],
+)
+def test_a_dash_marks_an_item_unless_it_may_be_the_sign_of_a_figure(
+    note: str, budget: str | None
+) -> None:
+    draft = read(note)
+    assert said(draft).get("budget_usdc") == budget
+    assert draft.needs_review is (budget is None)
+
+
 # -- typed terms
 
 
