@@ -311,7 +311,9 @@ class _DraftBuilder:
         understood = [TermValue(t, _plain(v)) for t, v in self.typed.items() if t in _KNOWN]
         understood += [replace(v, text=c.item.text) for c in stated for v in c.values]
         terms = {u.term: u.value for u in understood if u.term not in _PARTS}
-        open_terms = self.left_open(terms)
+        # The preset of a cap is a share of the budget.
+        caps = {f.TX, f.DAY} - set(terms) if f.BUDGET in self.doubts else set()
+        open_terms = frozenset(self.doubts) | caps
         assumed = self.assumed(terms, open_terms)
         parts = {u.term: u.value for u in understood if u.term in _PARTS}
         if f.TARGETS not in open_terms and (targets := self.targets(terms, parts)):
@@ -332,8 +334,7 @@ class _DraftBuilder:
         """The targets with the payments that are read, beside what is typed of them; empty where
         nothing of payments is read.
         """
-        typed = self.typed.get(f.TARGETS)
-        entry = _paid(typed) if typed is not None else {}
+        entry = _paid(self.typed.get(f.TARGETS))
         if not parts or (f.PURSE not in parts and not isinstance(entry.get(f.PURSE), Mapping)):
             return []
         before = entry.get(f.PURSE)
@@ -344,11 +345,6 @@ class _DraftBuilder:
         listed = terms.get(f.TARGETS) or [{"kind": "vault"}]
         others = listed if isinstance(listed, list) else []
         return [t for t in others if t is not entry] + [paid]
-
-    def left_open(self, terms: Mapping[str, object]) -> frozenset[str]:
-        """The terms in doubt, and the caps whose preset is a share of a budget in doubt."""
-        caps = {f.TX, f.DAY} - set(terms) if f.BUDGET in self.doubts else set()
-        return frozenset(self.doubts) | caps
 
     def unclear(self, open_terms: frozenset[str]) -> list[tuple[int, Unclear]]:
         """Each question with the place of its words."""

@@ -349,6 +349,17 @@ def test_a_dash_marks_an_item_unless_it_may_be_the_sign_of_a_figure(
     assert draft.needs_review is (budget is None)
 
 
+@pytest.mark.parametrize("note", ["my max of 5 a day", "at most 5 a day", "5 per day"])
+def test_a_small_number_a_day_may_be_how_often_in_every_order_of_words(note: str) -> None:
+    draft = read(f"Budget 500 USDC. {note}")
+    assert (said(draft), draft.left_open) == ({"budget_usdc": "500.000000"}, ("daily_cap_usdc",))
+
+
+@pytest.mark.parametrize("note", ["limit is 90 daily", "budget 90/day", "spending limit 90 a day"])
+def test_a_limit_of_a_day_is_read_with_every_word_for_a_day(note: str) -> None:
+    assert said(read(note)) == {"daily_cap_usdc": "90.000000"}
+
+
 # -- typed terms
 
 
