@@ -53,8 +53,10 @@ OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 
 def _who_fixes(code: str, who: str, page: str | None) -> str:
-    """The party that can fix it; none where a page of ours goes on from here all the same."""
-    if who == "nobody" and page is not None:
+    """The party that can fix it; none where a page of ours goes on from here all the same, or where
+    nothing is found that could be.
+    """
+    if code == "not_found" or (who == "nobody" and page is not None):
         return ""
     return WHO.get("owner" if code in OWN else who, "")
 

@@ -142,6 +142,9 @@ def show_action(
     if call is not None:
         button, look, steps = texts["button"], texts["look"], read["steps"]
         send = sending.view(kind, public_id, [call], button=button, look=look, steps=steps)
+    locked = refused is not None and refused["error"] == "withdraw_locked"
+    if refused is not None and locked:
+        refused = {**refused, "who_fixes": "owner"}  # the positions are closed on a page of ours
     view = Record(
         read,
         kind=kind,
@@ -154,7 +157,7 @@ def show_action(
         exit=exit,
         brings=brings,
         sending=send,
-        closes=refused is not None and refused["error"] == "withdraw_locked",
+        closes=locked,
         left_in_purse=_left_in_purse(read) if kind == "withdraw" else None,
         problem=refusal.view(refused, public_id),
     )

@@ -14,7 +14,7 @@ from app.replies import Json, Record
 from app.words import policy as rules
 from app.words.grants import ENDED, HAPPENED, SHORT
 from app.words.status import Pill
-from app.words.steps import CONFIRMED, SOURCES, TITLES, rank
+from app.words.steps import CONFIRMED, SOURCES, TITLES, attempt, rank
 from app.words.text import _
 from domain.agents.policy import JSON_FIELDS
 from domain.refusals import Refused, invalid, refusal
@@ -32,6 +32,22 @@ SAID: Final[Mapping[str, str]] = {
     "withdraw": _("Withdrawal"),
     "deposit": _("Deposit"),
     "signed": _("Terms signed"),
+}
+
+# A state of a balance, and the cause of its change, as they are stored.
+STATES: Final[Mapping[str, str]] = {
+    "idle": _("Available"),
+    "reserved": _("Reserved"),
+    "in_transit": _("On its way"),
+    "delivered": _("Arrived"),
+}
+CAUSES: Final[Mapping[str, str]] = {
+    "transfer_report": _("transfer reported"),
+    "transfer_confirmed": _("transfer confirmed"),
+    "transfer_failed": _("transfer failed"),
+    "auction_bid": _("bid placed"),
+    "auction_bid_close": _("bid closed"),
+    "auction_bid_delivered": _("bid delivered"),
 }
 
 
@@ -167,8 +183,8 @@ def _feed_entry(visit: PageRequest, group: list[Json]) -> Record:
         text = _("{asset} on {chain}: {state}, {cause}").format(
             asset=item["asset"],
             chain=visit.chain_name(item["chain_id"]),
-            state=item["state"].replace("_", " "),
-            cause=item["ref_kind"].replace("_", " "),
+            state=STATES[item["state"]],
+            cause=CAUSES[item["ref_kind"]],
         )
         return Record(at=item["at"], title=_("Balance"), text=text, amount=item["delta"], href=None)
     return _transaction(group)
@@ -182,10 +198,13 @@ def _transaction(group: list[Json]) -> Record:
     text = _("reported by the agent") if by == "agent" else SOURCES[by]
     if {"agent", "chain"} <= tellers:
         text = CONFIRMED
-    is_paid_read = lead["type"] == "paid_read"
+    title = TITLES["paid_read"] if lead["type"] == "paid_read" else SAID.get(kind)
+    if title is None:
+        tried = row["payload"].get("refusal")
+        title = TITLES.get(kind, kind) if tried is None else attempt(tried)
     return Record(
         at=group[0]["at"],
-        title=TITLES["paid_read"] if is_paid_read else SAID.get(kind) or TITLES.get(kind, kind),
+        title=title,
         text=text,
         amount=row["amount_usdc"],
         href=f"/app/mandates/{lead['public_id']}",

@@ -77,7 +77,7 @@ async def show_fund(visit: PageRequest) -> web.Response:
     """Both calls for an amount; the whole room in the budget where none is named."""
     public_id, amount = visit.path_part("id"), visit.query("amount")
     funding = await visit.run("owner_fund", public_id=public_id)
-    if amount is None and funding["room"].strip("-0."):
+    if amount is None and _has_room(funding):
         amount = funding["room"]
     priced, refused = None, None
     if amount is not None:
@@ -87,6 +87,11 @@ async def show_fund(visit: PageRequest) -> web.Response:
     read = await visit.run("mandate_get", public_id=public_id)
     view = _fund_view(read, priced or funding, refused)
     return visit.show("fund.html", view, chain_id=read["mandate"]["chain_id"])
+
+
+def _has_room(funding: Json) -> bool:
+    """True where something can be deposited under the terms."""
+    return money.micros_of(funding["room"]) > 0
 
 
 def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
@@ -118,6 +123,7 @@ def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
         raw,
         public_id=m["public_id"],
         first=m["status"] == "signed",
+        has_room=_has_room(raw),
         approved=approved,
         typed=money.typed(raw["amount"]),
         sending=send,

@@ -18,8 +18,8 @@ from domain.times import format_day
 
 
 async def show_statement(visit: PageRequest) -> web.Response:
-    """One mandate's week; where none is named, the last full one, and of a settled mandate the last
-    in which something happened.
+    """One mandate's week; where none is named, the last full one, in a mandate's first week that
+    one, and of a settled mandate the last in which something happened.
     """
     public_id, week, cursor = visit.path_part("id"), visit.query("week"), visit.query("cursor")
     if week is None:
@@ -43,13 +43,21 @@ async def show_statement(visit: PageRequest) -> web.Response:
 
 
 async def _last_week(visit: PageRequest, public_id: str) -> str | None:
-    """The last week in which something happened in a settled mandate; None for any other."""
-    head = await visit.run("mandate_get", public_id=public_id, parts="progress")
+    """The last week in which something happened in a settled mandate, and the present one of a
+    mandate that began in it; None for any other.
+    """
+    head = await visit.run("mandate_get", public_id=public_id, parts="mandate,progress")
     if head["progress"]["status"] != "settled":
-        return None
+        began = _week_of(head["mandate"]["signed_at"] or head["mandate"]["created_at"])
+        return began if began == _week_of(visit.now.isoformat()) else None
     steps = await visit.run("mandate_steps", public_id=public_id)
     at = next((s["at"] for s in steps["items"] if s["code"] != "mark"), None)
-    return None if at is None else f"{datetime.fromisoformat(at).astimezone(UTC):%G-W%V}"
+    return None if at is None else _week_of(at)
+
+
+def _week_of(at: str) -> str:
+    """The name of the week of a time, in UTC."""
+    return f"{datetime.fromisoformat(at).astimezone(UTC):%G-W%V}"
 
 
 async def show_all(visit: PageRequest) -> web.Response:

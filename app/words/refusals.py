@@ -9,6 +9,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from app.words.status import state
 from app.words.text import _
 from app.words.times import moment
 from domain.refusals import REFUSALS
@@ -25,6 +26,7 @@ ALONE: Final[Mapping[str, str]] = {
     ),
     "rate_limited": _("That was too much at once. Wait a moment, then try again."),
     "internal": _("Something failed on our side. Nothing was sent in your name."),
+    "invalid_request": _("Part of what was entered cannot be taken. Nothing was sent."),
     "chain_unavailable": _(
         "The network does not answer just now. Your vault is not affected. Try again in a moment."
     ),
@@ -80,6 +82,8 @@ BESIDE_REASON: Final[Mapping[str, str]] = {
     "wallet_venue_unavailable": _("The venue does not answer. Nothing was sent."),
 }
 SENTENCES: Final[Mapping[str, str]] = {**ALONE, **BESIDE_REASON}
+# The registry names a state as it is stored; a page, by the word of its pill.
+WRONG_STATUS: Final = _("The mandate’s state is “{status}”: {action} is not possible now.")
 TITLES: Final[Mapping[str, str]] = {
     "not_found": _("Not here"),
     "rate_limited": _("Too much at once"),
@@ -87,6 +91,8 @@ TITLES: Final[Mapping[str, str]] = {
     "chain_unavailable": _("The network does not answer"),
     "storage_unavailable": _("Busy for a moment"),
     "forbidden": _("Not from this page"),
+    "not_configured": _("Not set up here"),
+    "wrong_status": _("Not possible now"),
 }
 ELSE: Final = _("That was not done")
 WHO: Final[Mapping[str, str]] = {
@@ -133,17 +139,26 @@ def in_words(code: str, reason: str) -> str:
     Values that are words, as a reason within it, stay as they are; so does a sentence of another
     form.
     """
+    values = _values(code, reason)
+    if values is None:
+        return reason
+    return _VALUE.sub(r"{\1}", str(_(REFUSALS[code].sentence))).format_map(values)
+
+
+def _values(code: str, reason: str) -> Mapping[str, str] | None:
+    """The values that a sentence of the registry was filled with; None for another sentence."""
     kind = REFUSALS.get(code)
     match = kind and _pattern(kind.sentence).fullmatch(reason)
-    if kind is None or not match:
-        return reason
-    template = _VALUE.sub(r"{\1}", str(_(kind.sentence)))
-    return template.format_map(match.groupdict())
+    return match.groupdict() if match else None
 
 
 def sentences(code: str, reason: str) -> tuple[Markup, ...]:
     """Sentences that explain a refusal, the most useful first."""
     own = SENTENCES.get(code)
+    values = _values(code, reason) if code == "wrong_status" else None
+    if values is not None:
+        own = _(WRONG_STATUS).format(status=state(values["status"]), action=values["action"])
+        return (escape(own),)
     sentence = dated(in_words(code, reason))
     if own is None:
         return (sentence,)

@@ -59,6 +59,11 @@ IN_HALL: Final[Mapping[str, str]] = {
 """The status of a mandate that an agent works under."""
 
 
+def state(status: str) -> str:
+    """A status as it is stored, in the word of its pill."""
+    return str(_("Active") if status == "working" else _(PLAIN[status].text))
+
+
 def pill(read: Json) -> Pill:
     """The status of a mandate as its owner sees it; `read`: its attributes and its progress."""
     progress = read["progress"]

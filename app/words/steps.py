@@ -93,13 +93,18 @@ TOLD_BY: Final = {
 }
 
 
+def attempt(refused: Json) -> str:
+    """The title of an attempt that was refused, by its reason."""
+    why = REFUSED.get(refused.get("reason", ""), _("outside the terms"))
+    return f"{TITLES['refused']}: {why}"
+
+
 def _title(step: Json) -> str:
     code, params = step["code"], step["params"]
     if step["kind"] == "consent":
         return CONSENT.get(step["status"], _("Approval"))
     if code == "refused":
-        block = params.get("refusal") or {}
-        return f"{TITLES[code]}: {REFUSED.get(block.get('reason', ''), _('outside the terms'))}"
+        return attempt(params.get("refusal") or {})
     if step["status"] == "failed" and code in UNTOLD:
         return UNTOLD[code]
     if code == "paid_read" and params.get("purse"):

@@ -37,7 +37,7 @@ DISCLOSURES: Final = (
     Disclosure(code="past_results", text="Past results say nothing certain about future ones."),
     Disclosure(
         code="estimates",
-        text="Worth rests on marks; an estimate may differ from what a sale brings.",
+        text="An estimated value follows prices on the chain; a sale may bring more or less.",
     ),
     Disclosure(
         code="off_switch",

@@ -12,16 +12,21 @@ from typing import Any, NamedTuple
 import pytest
 
 from app.page_context import OperationRefused, PageRequest, PageRoute
-from app.pages import mandates
+from app.pages import agents, mandates
+from app.pages.acting import ACTS
 from app.pages.mandate import limit_meters
 from app.replies import Record, freeze
 from app.screens import PAGES
 from chain.chains import EvmChains
+from domain.agents import transfers
 from domain.chain_facts import VaultState
 from domain.refusals import Refused, refusal
 from tests.app.lives import LIVES, at_work
 from tests.app.site import OWN, Browser, Page, Site, a_site
+from tests.browser.stations import NOWHERE, PART, UNSEEN, values_of
+from tests.tools.call.test_bad_input import counts
 from tests.world import CHAIN_ID, Evm, a_world, drafted, working
+from tools.agents import auction_ledger
 from tools.keeper.hall_rollup import refresh_stale
 
 pytestmark = pytest.mark.anyio
@@ -124,6 +129,8 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
                  "/app/hall", f"/app/hall/{m.agent.user_id}", "/app/agents", f"/app/agents/{m.agent.user_id}", "/app/deposit?amount=100"):  # fmt: skip
         fine(await browser.get(path))
     await every_action_is_offered_or_refused_with_a_reason(browser, base, life)
+    this_week = "2026-W47" if life != "ended" else "2026-W51"
+    assert f"week {this_week}" in (await browser.get(f"{base}/statement")).said
     review, page = await browser.get(f"{base}/review"), await browser.get(base)
     fine(review)
     assert bool(review.all("button", id="sign")) == (life == "draft")
@@ -148,6 +155,8 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
         lost = (await site.world.ok("mandate_get", m.owner, public_id=m.id))["exposure"]["ever"]
         assert f"Could be lostat most {float(lost):,.2f}" in glance
     if life == "working":
+        agent = await browser.get(f"/app/agents/{m.agent.user_id}")
+        assert "Attempt refused: above the per-action limit" in agent.said
         assert "Used today50.00" in glance
         (_wide, _narrow) = page.all("svg", role="img")
         assert len(page.one("table", id="points").text.split(" Nov 2026")) == 3
@@ -165,11 +174,15 @@ async def every_action_is_offered_or_refused_with_a_reason(
         fine(page)
         offered = bool(page.all("script", id="calls"))
         assert offered != bool(page.all("div", role="alert")), kind
+        assert offered == (str(ACTS[kind.partition("-")[0]]["text"]) in page.said), kind
+        assert "This cannot be changed" not in page.said
         if decided is not None and kind != "withdraw":
             assert offered == (kind in decided), kind
     assert (await browser.get(f"{base}/create")).status == (200 if life == "signed" else 303)
-    funded = (await browser.get(f"{base}/fund")).status
-    assert funded == (200 if life in ("created", "working", "paused") else 409)
+    funding = await browser.get(f"{base}/fund")
+    assert funding.status == (200 if life in ("created", "working", "paused") else 409)
+    # Where the budget is full, no other amount is asked for.
+    assert bool(funding.all("input", id="amount")) == (life == "created")
 
 
 async def a_withdrawal_is_one_line_with_all_that_it_did(
@@ -215,13 +228,27 @@ async def test_an_action_is_approved_or_declined_without_any_script(site: Site) 
 
 
 async def test_another_owner_sees_nothing_of_a_mandate(site: Site) -> None:
-    m = await working(site.world)
+    """Whatever has an id in its address is to another owner as if it were not there."""
+    m, _, _ = await site.of(LIVES["working"](site.world))
     _, stranger = await site.world.owner()
     browser = await site.signed_in(stranger)
-    for path in ("", "/record", "/statement", "/approvals/ap_aaaaaaaaaa"):
-        page = await browser.get(f"/app/mandates/{m.id}{path}")
-        assert (page.status, "not yours to see" in page.said) == (404, True)
-    assert (await browser.get(f"/app/agents/{m.agent.user_id}")).status == 404
+    own = {"csrf": (await browser.get("/app")).token()}
+    theirs = dict(await values_of(m)) | {n: ["x_aaaaaaaaaa"] for n in ("key", "grant", "browser")}
+    before, wrong = await counts(site.world.store), []
+    for page in (p for p in PAGES if p.owner and PART.search(p.path)):
+        told = []
+        for values in (theirs, dict(NOWHERE) | {n: theirs[n] for n in ("key", "grant", "browser")}):
+            path = PART.sub(lambda part, values=values: values[part[1]][0], page.path)
+            if page.method == "GET":
+                shown = await browser.get(path)
+            else:
+                shown = await browser.post(path, own | {"tx_hash": UNSEEN})
+            location = shown.headers.get("Location", "").replace(path, "")
+            told.append((shown.status, location, shown.said))
+        if told[0] != told[1] or told[0][0] not in (404, 409):
+            wrong.append((page.method, page.path, *(t[:2] for t in told)))
+    assert wrong == []
+    assert await counts(site.world.store) == before
     assert "No mandate yet" in (await browser.get("/app")).said
 
 
@@ -376,6 +403,12 @@ async def test_an_agent_is_registered_its_key_shown_once_and_rotated(site: Site)
     assert gone.status == 303
     bad = await browser.submit("/app/agents", "/app/agents", name="x", address="0x12")
     assert (bad.status, bad.one("input", name="address").attributes["value"]) == (400, "0x12")
+
+
+def test_every_change_of_a_balance_is_told_in_words() -> None:
+    assert set(agents.STATES) == set(transfers.STATES)
+    chain = {transfers.REF_REPORT, transfers.REF_CONFIRMED, transfers.REF_FAILED}
+    assert set(agents.CAUSES) == chain | set(auction_ledger.REF_KINDS.values())
 
 
 async def test_a_policy_is_written_whole_and_its_log_says_what_changed(site: Site) -> None:

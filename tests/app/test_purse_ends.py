@@ -38,7 +38,7 @@ async def test_the_way_out_brings_what_is_in_the_purse_back_before_the_result_is
     assert "18.63 USDC is still in the purse. Bring it back first" in withdrawing.said
     assert f"{base}/leave" in withdrawing.links()
     early = await browser.get(f"{base}/drain")
-    assert "(until then only its agent can) is not possible from there" in early.said
+    assert "(until then only its agent can) is not possible now" in early.said
     stop = await browser.get(f"{base}/stop")
     assert (await send(purse.m, browser, stop, base)).headers["Location"] == f"{base}/leave"
     leaving = await browser.get(f"{base}/leave")

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.words import addresses, money, refusals, times, untrusted_text
+from app.words import addresses, money, refusals, status, times, untrusted_text
+from domain.mandates.mandate import Status
+from domain.refusals import refusal
 
 
 @pytest.mark.parametrize(
@@ -127,3 +129,11 @@ def test_an_address_is_whole_and_in_fours() -> None:
     assert shown.count("<span>") == 10
     assert 'data-copy="0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"' in shown
     assert addresses.short("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC") == "0x3C44…93BC"
+
+
+def test_a_state_in_a_refusal_is_the_word_of_its_pill() -> None:
+    for stored, word in (("working", "Active"), ("signed", "Signed, not funded")):
+        reason = refusal("wrong_status", status=stored, action="pausing it").reason
+        (told,) = refusals.sentences("wrong_status", reason)
+        assert told == f"The mandate’s state is “{word}”: pausing it is not possible now."
+    assert {s.value for s in Status} <= {"working", *status.PLAIN}
