@@ -14,7 +14,7 @@ from tests.house.sources import FUNCTIONS, PACKAGES, ROOT, name_of, nodes, paths
 
 MODULE_LINES, FUNCTION_LINES = 600, 60
 # The reader of notes with its forms. Its bound is 1,200; until it is there, it only shrinks.
-READER_LINES = 1_483
+READER_LINES = 1_474
 
 # What no line of shipped code names, and why it is there.
 FOR_OTHERS: Mapping[str, str] = {

@@ -226,7 +226,8 @@ class _DraftBuilder:
         """
         stated = {c.term: c for c in self.claims if not c.reason}
         amounts = {t: Usdc.parse(stated[t].value) for t in _UNSAID if t in stated}
-        opening = next((i for i in self.reading.items if _opens_payments(i)), None)
+        opens = (i for i in self.reading.items if f.PURSE in (i.form.term, *dict(i.form.also)))
+        opening = next(opens, None)
         self.unsaid = []
         if f.PURSE not in {*stated, *self.fixed}:
             if _PARTS & set(self.doubts):
@@ -420,10 +421,6 @@ _WHY: Final[Mapping[str, str]] = {
     f.TX: _INSIDE, f.DAY: _INSIDE, f.ASK: f"{SILENT}; the agent acts on its own",
     f.TARGETS: f"{SILENT}; the default targets",
 }  # fmt: skip
-
-
-def _opens_payments(item: NoteItem) -> bool:
-    return f.PURSE in (item.form.term, *dict(item.form.also))
 
 
 def _plain(value: object) -> object:

@@ -82,7 +82,8 @@ def read(note: str, names: MarketNames) -> Reading:
     reader = _Reader(note, names)
     for sentence, asks in _sentences(tokens(note)):
         if reader.sentence == MAX_SENTENCES:
-            reader.leave(sentence[0].start)
+            start = sentence[0].start
+            reader.reading.unread.append(Unread(note[start:], start, EVERY, ()))
             break
         reader.take(sentence, asks=asks)
     return reader.reading
@@ -104,10 +105,8 @@ class _Reader:
         items, is_complete = ([], False) if asks else self.match_items(renamed)
         if is_complete:
             if self.heading and len(renamed) <= 2 and renamed[0].kind in FIGURES | {NAMED}:
-                self.reading.unread = [
-                    u for u in self.reading.unread if u.start != self.heading.start
-                ]
-                self.reading.unread.append(self.heading)
+                before = (u for u in self.reading.unread if u.start != self.heading.start)
+                self.reading.unread = [*before, self.heading]
             self.heading = None if items else self.heading
             self.reading.items += items
             return
@@ -118,10 +117,6 @@ class _Reader:
             self.reading.unread.append(replace(self.heading, terms=terms))
         else:
             self.reading.unrelated.append(text)
-
-    def leave(self, start: int) -> None:
-        """Read nothing from a place on."""
-        self.reading.unread.append(Unread(self.note[start:], start, EVERY, ()))
 
     def match_items(self, sentence: Sequence[Token]) -> tuple[list[NoteItem], bool]:
         """The items up to the first that fits no form, and whether that is all of them."""
@@ -249,9 +244,8 @@ def _is_silent(part: Sequence[Token]) -> bool:
 
 
 def _bounded(part: Sequence[Token]) -> bool:
-    kinds = [t.kind for t in part]
-    denies = bool({"no", "never", "not", "don't"} & set(kinds[:3]))
-    return denies and any(k in FIGURES for k in kinds)
+    denies = any(t.kind in ("no", "never", "not", "don't") for t in part[:3])
+    return denies and any(t.kind in FIGURES for t in part)
 
 
 def _pieces(part: Sequence[Token]) -> Iterator[list[Token]]:

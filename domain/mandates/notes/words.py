@@ -7,17 +7,23 @@ from types import MappingProxyType
 from typing import Final
 
 from domain.mandates.notes import forms as f
-from domain.mandates.notes.tokens import AMOUNT, CURRENCY, MONEY, SHARE, STRANGE, Token, words
+from domain.mandates.notes.tokens import (
+    AMOUNT,
+    CURRENCY,
+    FIGURES,
+    MONEY,
+    SHARE,
+    STRANGE,
+    Token,
+    words,
+)
 from domain.mandates.purses import PARTS
 
 EVERY: Final = frozenset(
     {f.BUDGET, f.TX, f.DAY, f.ASK, f.FLOOR, f.ON_FLOOR, f.FEE, f.DAYS, f.AIM, f.TARGETS}
 )
 _OF_MONEY: Final = frozenset({f.BUDGET, f.TX, f.DAY, f.ASK, f.FLOOR})
-_OF_FIGURES: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
-    MONEY: _OF_MONEY, AMOUNT: _OF_MONEY | {f.DAYS}, STRANGE: EVERY,
-    SHARE: frozenset({f.TX, f.DAY, f.FLOOR, f.FEE, f.AIM}),
-})  # fmt: skip
+# A word, or the letter of a figure, and the terms that it speaks of.
 _SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
     word: frozenset(terms)
     for text, terms in (
@@ -52,7 +58,8 @@ _SPEAKS: Final[Mapping[str, frozenset[str]]] = MappingProxyType({
         ("x402", (f.TARGETS, *PARTS)),
         ("api apis web webservice webservices services purse payee payees "
          "webdienst webdienste webdiensten schnittstelle schnittstellen", PARTS),
-        (" ".join(sorted(CURRENCY)), _OF_MONEY),
+        (" ".join((MONEY, *CURRENCY)), _OF_MONEY), (AMOUNT, _OF_MONEY | {f.DAYS}),
+        (STRANGE, EVERY), (SHARE, (f.TX, f.DAY, f.FLOOR, f.FEE, f.AIM)),
         ("currency euro euros eur pound pounds gbp rupee rupees inr yen jpy yuan chf "
          "franc francs cad aud hkd eth btc sol afford", _OF_MONEY),
     )
@@ -125,10 +132,8 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
     Shapes: `markets` are words of market names; `asks` is true of a question.
     """
     kinds = [t.kind for t in sentence]
-    terms = frozenset[str]()
-    for at, kind in enumerate(kinds):
-        terms |= _terms_of(kinds, at) if kind in _WORDS else _OF_FIGURES.get(kind, _NONE)
     word_set = set(kinds)
+    terms = frozenset[str]().union(*map(_terms_of, kinds, ["", *kinds]))
     if not word_set.isdisjoint(markets):
         terms |= {f.TARGETS}
     goes_on = kinds[0] in _GOES_ON or kinds[-1] == ":"
@@ -136,7 +141,7 @@ def concerned(sentence: Sequence[Token], markets: frozenset[str], *, asks: bool)
     strange = {w for w in word_set if w[0].isalpha()} - _COURTESY
     bare = (
         bool(strange)
-        and word_set.isdisjoint(_OF_FIGURES)
+        and word_set.isdisjoint(FIGURES)
         and word_set.isdisjoint(_ENGLISH | markets if len(kinds) > _FEW else markets)
     )
     doubtful = goes_on or bare or (asks and terms) or _spoils(word_set - markets)
@@ -154,16 +159,11 @@ def _spoils(word_set: set[str]) -> bool:
     )
 
 
-_NONE: Final = frozenset[str]()
-_WORDS: Final = frozenset(_SPEAKS) | _ACTS | _CALLS
-
-
-def _terms_of(kinds: Sequence[str], at: int) -> frozenset[str]:
-    kind, before = kinds[at], kinds[at - 1] if at else ""
-    if kind in _ACTS and before in _EACH:
-        return frozenset({f.DAY} if kind == "day" else {f.TX})
-    if kind in _CALLS:
-        return frozenset({f.PURSE, f.PAYMENT}) if before in _PER else frozenset()
-    if kind in ("me", "us") and before in _BEFORE_ME:
+def _terms_of(word: str, before: str) -> frozenset[str]:
+    if word in _ACTS and before in _EACH:
+        return frozenset({f.DAY} if word == "day" else {f.TX})
+    if word in _CALLS and before in _PER:
+        return frozenset({f.PURSE, f.PAYMENT})
+    if word in ("me", "us") and before in _BEFORE_ME:
         return frozenset()
-    return _SPEAKS.get(kind, frozenset())
+    return _SPEAKS.get(word, frozenset())
