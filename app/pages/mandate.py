@@ -126,7 +126,9 @@ def _acts(read: Json) -> tuple[Record, ...]:
             withdraw = act("leave", _("Withdraw all"))
         return act("resume", _("Resume agent"), "go") if m["paused"] else pause, withdraw, stop
     if p["status"] in ("ended", "stopped"):
-        return act("leave", _("Close positions"), "go"), withdraw
+        is_open = p["positions_est"] is None or money.micros_of(p["positions_est"]) > 0
+        close = act("leave", _("Close positions"), "go" if is_open else "")
+        return close, withdraw if is_open else act("withdraw", _("Withdraw all"), "go")
     if p["status"] == "settled":
         statement = act("statement", _("Statement"))
         all_out = act("withdraw", _("Withdraw all"), "go")

@@ -161,6 +161,9 @@ async def test_every_page_of_a_mandate_that_is(site: Site, life: str) -> None:
         (_wide, _narrow) = page.all("svg", role="img")
         assert len(page.one("table", id="points").text.split(" Nov 2026")) == 3
         assert page.one("tr", data_read="21 Nov 2026: value about 500.00 USDC, spent 50.00 USDC")
+    if life in ("ended", "stopped"):  # the last has a position that is open
+        marked = page.all("a", class_="go")[0].text
+        assert marked == (CLOSE if life == "stopped" else OUT)
     if life == "settled":
         await a_withdrawal_is_one_line_with_all_that_it_did(page, browser, base)
 

@@ -173,6 +173,30 @@ async def test_open_payments_are_made_void_from_the_page_and_gone_from_it(paying
     assert (await send(purse.m, browser, page, base)).headers["Location"] == base
 
 
+async def test_a_payment_that_is_made_while_its_owner_makes_all_void_stays_made(
+    paying: Site,
+) -> None:
+    world, purse = paying.world, await opened(paying.world)
+    _, browser, base = await paying.of(_is(purse))
+    await purse.fund("20")
+    first, second = await signed_bill(purse.m, "2"), await signed_bill(purse.m, "3")
+    await ticks(world).round()
+    page = await browser.get(f"{base}/void")
+    assert f"2.00 USDC · {HOST}" in page.said
+    assert await settled(world, first["payment_payload"])  # its seller is faster
+    assert (await send(purse.m, browser, page, base)).headers["Location"] == base
+    assert not await settled(world, second["payment_payload"])
+    await ticks(world).round()
+    after = await browser.get(base)
+    fine(after)
+    assert "In the purse now18.00 USDC" in part(after)
+    assert "can only be paid until then" not in part(after)
+    assert "Open payments made void" in after.one("section", id="record").text
+    record = (await browser.get(f"{base}/record")).said
+    assert "2.00 USDC" in record
+    assert "3.00 USDC" not in record.split("Open payments made void")[0]
+
+
 async def test_of_many_open_payments_a_page_lists_some_and_sums_the_others(
     paying: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
