@@ -56,7 +56,8 @@ class Admitting(web.UrlDispatcher):
 
     async def resolve(self, request: web.Request) -> web.UrlMappingMatchInfo:
         """The route behind a request; that of nothing where it is turned away."""
-        begin_span(self._deps, request, _peer(request))
+        if self._deps.tracer is not None:
+            begin_span(self._deps, request, _peer(request))
         try:
             await self._admit(request)
         except (Refused, web.HTTPException) as error:

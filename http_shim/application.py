@@ -68,9 +68,10 @@ SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 }
 # Other methods are answered by the router: /sse would open a stream for any of them.
+# The router tries them in turn: calls come first.
 MCP_ROUTES: Final = {
-    "mcp-listen": ("GET", "/mcp"),
     "mcp-call": ("POST", "/mcp"),
+    "mcp-listen": ("GET", "/mcp"),
     "mcp-end": ("DELETE", "/mcp"),
     "mcp-listen-sets": ("GET", "/mcp/x/{sets}"),
     "mcp-call-sets": ("POST", "/mcp/x/{sets}"),
@@ -215,9 +216,11 @@ def _log_request(request: web.Request, route: str, status: int, spent: float) ->
     """A quick read that succeeds is counted in the metrics; at the usual level it has no line, as
     an agent that asks for its limits 50 times a second would write most of the log.
     """
-    raw = {"method": request.method, "route": route, "status": status, "ms": round(spent * 1e3, 1)}
     quick_read = request.method in READS and status < 400 and spent < SLOW_S
     level = logging.DEBUG if quick_read else logging.INFO
+    if not log.isEnabledFor(level):
+        return
+    raw = {"method": request.method, "route": route, "status": status, "ms": round(spent * 1e3, 1)}
     log.log(level, "%s %s %s %.1fms", *raw.values(), extra=raw)
 
 

@@ -190,11 +190,12 @@ class HeldCalls:
         """The answer of a held call to this client: a task, else once a request to open the page,
         else the plain one. Every other answer is the plain one.
         """
-        as_task = follows_tasks(ctx) and params.name in HELD_TOOLS
-        can_ask = _is_modern(ctx) and params.input_responses is None
         approval = reply.body.get("approval")
-        if not can_ask or not isinstance(approval, Mapping) or approval["status"] != "pending":
+        if approval is None or not _is_modern(ctx) or params.input_responses is not None:
             return plain
+        if not isinstance(approval, Mapping) or approval["status"] != "pending":
+            return plain
+        as_task = follows_tasks(ctx) and params.name in HELD_TOOLS
         if not as_task and not opens_links(ctx):
             return plain
         item = await self._stored(str(approval["approval_id"]))

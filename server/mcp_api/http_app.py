@@ -141,6 +141,8 @@ class McpApp:
             # The guard looks first, and answers in the place of one that is about to end.
             session_idle_timeout=IDLE_S + 1,
         )
+        # Behind its bound of a body, which the guard has read already and holds to a smaller one.
+        self._sessions = server.sessions.asgi_app.app
         if server.deps.has_peers:
             server.guests = StreamableHTTPSessionManager(
                 server, json_response=True, stateless=True, security_settings=checks
@@ -176,7 +178,7 @@ class McpApp:
 
     async def _endpoint(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/mcp":
-            await self._server.sessions.handle_request(scope, receive, send)
+            await self._sessions(scope, receive, send)
         elif scope["path"] == "/sse":
             await self._sse(scope, receive, send)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakSet
@@ -75,6 +75,15 @@ class WalletServer(Server[object]):
     sessions: StreamableHTTPSessionManager
     guests: StreamableHTTPSessionManager | None = None
     peers: PeerSessions | None = None
+
+    @property
+    def server_info_stamp(self) -> dict[str, str]:
+        """The server's name on each answer: its texts need no deep copy, which the SDK makes."""
+        return dict(self._stamp)
+
+    @cached_property
+    def _stamp(self) -> dict[str, str]:
+        return self.server_info.model_dump(by_alias=True, mode="json", exclude_none=True)
 
     def create_initialization_options(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
@@ -280,8 +289,9 @@ def _arguments(
     bounded(dict(raw_arguments))
     arguments = as_written(dict(raw_arguments))
     properties = tool.input_schema["properties"]
-    is_own = KEY in op.request_model.model_fields
-    key = arguments.pop(KEY, None) if KEY in properties and not is_own else None
+    key = None
+    if KEY in arguments and KEY in properties and KEY not in op.request_model.model_fields:
+        key = arguments.pop(KEY)
     if key is not None and not isinstance(key, str):
         raise invalid(KEY, "a string is needed")
     for name, value in arguments.items():

@@ -62,6 +62,7 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "server.lazy.lazy_screens.LazyScreens.raw_match": "aiohttp",
     "server.lazy.lazy_screens.LazyScreens.url_for": "aiohttp",
     "server.mcp_api.request_state.SealedState.unseal": "the MCP SDK, by its protocol of a codec",
+    "server.mcp_api.server.WalletServer.server_info_stamp": "the MCP SDK, on each answer",
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
     **{f"tools.agents.authorization_server.{name}": "Authlib" for name in AUTHLIBS.split()},

@@ -10,8 +10,8 @@ from tools.model.operation import RequestModel
 
 def rounded(request: RequestModel) -> RequestModel:
     """The input with what is no amount as any reader of JSON has it."""
-    values = {name: getattr(request, name) for name in type(request).model_fields}
-    shapeless = {n: v for n, v in values.items() if isinstance(v, dict | list | Decimal)}
+    values = vars(request).items()
+    shapeless = {n: v for n, v in values if isinstance(v, (dict, list, Decimal))}
     return (
         request.model_copy(update={n: plain(v) for n, v in shapeless.items()})
         if shapeless

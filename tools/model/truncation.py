@@ -96,7 +96,7 @@ def smaller_page(
     """A shorter page to ask for, where the caller gave no length and this one is too long for a
     model.
     """
-    limit = getattr(request, "limit", None)
+    limit = vars(request).get("limit")
     if limit is None or "limit" in arguments or limit == 1 or reply.refused:
         return None
     size = len(encoded(reply.body))
