@@ -15,6 +15,7 @@ KEPT: Final = 200
 AT_ONCE: Final = 8
 OF_ONE: Final = 2
 LEAST: Final = timedelta(minutes=5)
+NONE: Final = timedelta(seconds=30)  # an owner who tries again a minute later is not refused
 MOST: Final = timedelta(hours=24)
 UNSAID: Final = timedelta(hours=1)
 _MAX_AGE: Final = re.compile(r"(?:^|,)\s*max-age=([0-9]{1,9})\b")
@@ -33,9 +34,9 @@ Fetch = Callable[[str], Awaitable[ClientDocument | None]]
 
 
 class ClientDocuments:
-    """Documents by their address. An answer, that there is none too, is kept from five minutes to a
-    day; one address is asked by one request at a time, and only so many addresses are at once, and
-    of them for one asker, so that slow ones of a stranger leave places to others.
+    """Documents by their address. An answer is kept from five minutes to a day, that there is none
+    for half a minute; one address is asked by one request at a time, and only so many addresses are
+    at once, and of them for one asker, so that slow ones of a stranger leave places to others.
     """
 
     def __init__(self, fetch: Fetch):
@@ -79,7 +80,7 @@ class ClientDocuments:
 def _age(document: ClientDocument | None) -> timedelta:
     """The time for which an answer is kept."""
     if document is None:
-        return LEAST
+        return NONE
     said = _MAX_AGE.search(document.cache_control.lower())
     age = timedelta(seconds=int(said[1])) if said else UNSAID
     return min(max(age, LEAST), MOST)
