@@ -13,7 +13,7 @@ from app import assets
 from app.fragments import FragmentCache
 from app.replies import Record
 from app.translated import TranslatedEnvironment
-from app.words import addresses, clauses, money, policy, status, times, untrusted_text
+from app.words import addresses, clauses, money, policy, refusals, status, times, untrusted_text
 from app.words.text import ENGLISH, LANGUAGES, catalogue, word
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
@@ -57,6 +57,7 @@ _FILTERS: Final = {
     "mandate_pill": status.pill,
     "allowed_calls": clauses.allowed_calls,
     "inactive": clauses.inactive,
+    "in_fields": refusals.in_fields,
 }
 
 

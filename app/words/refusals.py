@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Final
 
@@ -84,6 +84,35 @@ BESIDE_REASON: Final[Mapping[str, str]] = {
 SENTENCES: Final[Mapping[str, str]] = {**ALONE, **BESIDE_REASON}
 # The registry names a state as it is stored; a page, by the word of its pill.
 WRONG_STATUS: Final = _("The mandate’s state is “{status}”: {action} is not possible now.")
+NOT_PLAIN: Final = "it is not a plain decimal number"
+PLAIN_AMOUNT: Final = _(
+    "“{value}” is not an amount. Enter digits alone, with a point before decimals: 1000.50."
+)
+# Fields of requests that forms fill, by the labels of the forms.
+FIELDS: Final[Mapping[str, str]] = {
+    "name": _("Name"),
+    "url": _("Where to"),
+    "email": _("Your address"),
+    "quiet.begins": _("From"),
+    "quiet.ends": _("Until"),
+    "quiet.zone": _("Your time zone"),
+    "tx_hash": _("Transaction"),
+    "amount": _("Amount in USDC"),
+    "note": _("What is the money for?"),
+}
+# What a schema says of a value, and what a person is told.
+PROBLEMS: Final = (
+    (re.compile(r"(?:String|Value|List) should have at least 1 "), _("it is empty")),
+    (
+        re.compile(r"(?:String|Value|List) should have at most (\d+) "),
+        _("it is too long: at most {0} fit"),
+    ),
+    (
+        re.compile(r"String should match pattern|Input should "),
+        _("it does not have the form that this field takes"),
+    ),
+    (re.compile(r"Field required"), _("it is empty")),
+)
 TITLES: Final[Mapping[str, str]] = {
     "not_found": _("Not here"),
     "rate_limited": _("Too much at once"),
@@ -107,6 +136,7 @@ WHO: Final[Mapping[str, str]] = {
 ELSEWHERE: Final = frozenset(
     {_("Start connecting again in the app: a link lasts ten minutes")},
 )
+_WIRE: Final = re.compile(r"[a-z0-9_.]+")
 _VALUE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 _STAMP: Final = re.compile(rf"(\d\d?) ({'|'.join(MONTHS)}) (\d{{4}}), (\d\d:\d\d) UTC")
 
@@ -155,11 +185,33 @@ def _values(code: str, reason: str) -> Mapping[str, str] | None:
 def sentences(code: str, reason: str) -> tuple[Markup, ...]:
     """Sentences that explain a refusal, the most useful first."""
     own = SENTENCES.get(code)
-    values = _values(code, reason) if code == "wrong_status" else None
-    if values is not None:
+    values = _values(code, reason) or {}
+    if code == "wrong_status" and values:
         own = _(WRONG_STATUS).format(status=state(values["status"]), action=values["action"])
         return (escape(own),)
+    if code == "invalid_number" and values.get("why") == NOT_PLAIN:
+        return (escape(_(PLAIN_AMOUNT).format(value=values["value"].strip("'"))),)
     sentence = dated(in_words(code, reason))
     if own is None:
         return (sentence,)
     return (escape(own), sentence) if code in BESIDE_REASON else (escape(own),)
+
+
+def in_fields(problems: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Fields of a form, each with what is wrong with it, as a reader of the form knows them; words
+    that are no schema's, and labels, stay as they are.
+    """
+    return tuple((_label(name), _problem(text)) for name, text in problems)
+
+
+def _label(name: str) -> str:
+    if name in FIELDS:
+        return str(_(FIELDS[name]))
+    return name.replace("_", " ").replace(".", ", ") if _WIRE.fullmatch(name) else name
+
+
+def _problem(text: str) -> str:
+    for shape, words in PROBLEMS:
+        if match := shape.match(text):
+            return str(_(words)).format(*match.groups())
+    return text

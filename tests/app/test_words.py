@@ -8,7 +8,8 @@ import pytest
 
 from app.words import addresses, money, refusals, status, times, untrusted_text
 from domain.mandates.mandate import Status
-from domain.refusals import refusal
+from domain.money import Usdc
+from domain.refusals import Refused, refusal
 
 
 @pytest.mark.parametrize(
@@ -137,3 +138,27 @@ def test_a_state_in_a_refusal_is_the_word_of_its_pill() -> None:
         (told,) = refusals.sentences("wrong_status", reason)
         assert told == f"The mandate’s state is “{word}”: pausing it is not possible now."
     assert {s.value for s in Status} <= {"working", *status.PLAIN}
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "shown"),
+    [
+        ("name", "String should have at least 1 character", ("Name", "it is empty")),
+        ("week", "String should have at most 8 characters", ("week", "it is too long: at most 8 fit")),
+        ("quiet.begins", "String should match pattern '^(a)$'", ("From", "it does not have the form that this field takes")),
+        ("some_field.part", "the words of a check", ("some field, part", "the words of a check")),
+    ],
+)  # fmt: skip
+def test_a_field_and_its_mistake_are_told_without_a_schemas_words(
+    name: str, problem: str, shown: tuple[str, str]
+) -> None:
+    assert refusals.in_fields([(name, problem)]) == (shown,)
+
+
+@pytest.mark.parametrize("typed", ["abc", "1,000", "1.000,50", "1e3"])
+def test_what_is_no_amount_is_told_with_an_example(typed: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Usdc.parse(typed)
+    (told,) = refusals.sentences("invalid_number", refused.value.refusal.reason)
+    assert f"“{typed}” is not an amount" in told
+    assert "1000.50" in told
