@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from app.replies import Json, Record
 from app.words import money
-from app.words.refusals import ELSE, ELSEWHERE, TITLES, WHO, sentences
+from app.words.refusals import AMOUNT, ELSE, ELSEWHERE, TITLES, WHO, sentences
 from app.words.text import _
 from domain.refusal_kinds.requests import KINDS
 
@@ -48,7 +47,6 @@ REMAINING: Final[Mapping[str, str]] = {
     "per_day_usdc": _("Your limit per day"),
 }
 # What the caller of a request mends is the reader's own to mend: no agent reads a page.
-AMOUNT: Final = re.compile(r"-?\d+\.\d{6}")
 OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 

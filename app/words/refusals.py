@@ -9,6 +9,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from app.words import money
 from app.words.status import state
 from app.words.text import _
 from app.words.times import moment
@@ -136,6 +137,7 @@ WHO: Final[Mapping[str, str]] = {
 ELSEWHERE: Final = frozenset(
     {_("Start connecting again in the app: a link lasts ten minutes")},
 )
+AMOUNT: Final = re.compile(r"-?\d+\.\d{6}")  # an amount as replies have it
 _WIRE: Final = re.compile(r"[a-z0-9_.]+")
 _VALUE: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 _STAMP: Final = re.compile(rf"(\d\d?) ({'|'.join(MONTHS)}) (\d{{4}}), (\d\d:\d\d) UTC")
@@ -191,6 +193,9 @@ def sentences(code: str, reason: str) -> tuple[Markup, ...]:
         return (escape(own),)
     if code == "invalid_number" and values.get("why") == NOT_PLAIN:
         return (escape(_(PLAIN_AMOUNT).format(value=values["value"].strip("'"))),)
+    if code == "invalid_number" and AMOUNT.fullmatch(values.get("value", "")):
+        value = values["value"]
+        reason = reason.replace(value, money.sentence_amount(value), 1)
     sentence = dated(in_words(code, reason))
     if own is None:
         return (sentence,)

@@ -162,3 +162,9 @@ def test_what_is_no_amount_is_told_with_an_example(typed: str) -> None:
     (told,) = refusals.sentences("invalid_number", refused.value.refusal.reason)
     assert f"“{typed}” is not an amount" in told
     assert "1000.50" in told
+
+
+def test_an_amount_that_is_too_small_is_told_as_an_amount() -> None:
+    reason = refusal("invalid_number", value="-3.000000", why="it is not above 0").reason
+    (told,) = refusals.sentences("invalid_number", reason)
+    assert told == "−3.00 USDC is not an amount: it is not above 0."
