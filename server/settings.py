@@ -74,8 +74,9 @@ class Settings(BaseSettings):
     """How long a call waits for a lock or a connection; then `storage_unavailable`, 503."""
     database_statement_ms: int = Field(default=15_000, ge=10, le=600_000)
     """How long PostgreSQL works on a statement; behind pgbouncer put `statement_timeout`,
-    `lock_timeout`, `idle_in_transaction_session_timeout`, `plan_cache_mode` and `jit` into its
-    `ignore_startup_parameters`, and `ALTER ROLE … SET plan_cache_mode = force_generic_plan`.
+    `lock_timeout`, `idle_in_transaction_session_timeout`, `plan_cache_mode`, `enable_seqscan` and
+    `jit` into its `ignore_startup_parameters`, and `ALTER ROLE … SET` the two for plans
+    ([scaling](scaling.md#behind-pgbouncer)).
     """
     database_read_url: Annotated[UrlWithSecret, FOLLOWS] | None = None
     """A standby of the same PostgreSQL, for the Hall and statements ([scaling](scaling.md))."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,15 @@ from storage.statement_spans import statement
 T = TypeVar("T")
 Connection: TypeAlias = Any
 """asyncpg's, whose methods have no types."""
+
+# A plan is made once for any values, and kept while the tables grow: with arrays of keys the server
+# would plan each call anew, which costs more than to run it. Of a table of one page it would read
+# every row, and would go on so when there are a million.
+PLANS: Final[Mapping[str, str]] = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "jit": "off",
+}
 
 TRIES: Final = 8
 # Connections that stood in the pool while the server went away all fail; a new one is made after.
@@ -88,9 +97,8 @@ class ConnectionUse:
 class Connections:
     """A bounded pool of asyncpg connections; it belongs to the event loop that made it. Every wait
     ends: the server stops a statement and a wait for a lock, and where the server itself is silent
-    the connection is dropped here. Statements are planned once for any values: with arrays of keys
-    the server would plan every one anew, which costs more than to run it. A use leaves no session
-    state behind, so that nothing is reset between two, as asyncpg's own pool does by a statement.
+    the connection is dropped here. A use leaves no session state behind, so that nothing is reset
+    between two, as asyncpg's own pool does by a statement.
     """
 
     def __init__(self, url: str, patience: DatabaseTimeouts):
@@ -108,8 +116,7 @@ class Connections:
             statement_cache_size=patience.statement_cache,
             server_settings={
                 "application_name": "wallet",
-                "plan_cache_mode": "force_generic_plan",
-                "jit": "off",
+                **PLANS,
                 "statement_timeout": str(patience.statement_ms),
                 "lock_timeout": str(patience.wait_ms),
                 "idle_in_transaction_session_timeout": str(patience.statement_ms),

@@ -34,7 +34,7 @@ pytestmark = [
 ]
 PROCESSES, WRITES = 2, 40
 # What pgbouncer does not keep for a client is set where PostgreSQL finds it: docs/scaling.md.
-IGNORED = "statement_timeout,lock_timeout,idle_in_transaction_session_timeout,plan_cache_mode,jit"
+IGNORED = "statement_timeout,lock_timeout,idle_in_transaction_session_timeout,plan_cache_mode,enable_seqscan,jit"
 
 
 @pytest.fixture

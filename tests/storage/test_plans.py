@@ -1,4 +1,4 @@
-"""A plan that was made while the tables were empty is kept while they grow: it must ask by keys from the start."""
+"""A plan that was made while the tables were empty or small is kept while they grow: it must ask by keys from the start."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 import asyncpg
 import pytest
 
+from storage.engine.connections import PLANS
 from storage.prefetch.flush import FLUSH, VERSION, BufferedSql, flush_values, mandate_write
 from storage.prefetch.prefetch_query import prefetch_query, queries_of, rows_by_query
 from storage.prefetch.read_set import ROWS_SHOWN, ReadSet
-from storage.repositories.ledger_queries import CHECKPOINT_EVERY
+from storage.repositories.ledger_queries import BY_TRANSACTIONS, CHECKPOINT_EVERY
 from storage.repositories.state_cache import StateCache
+from storage.sql import numbered
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
@@ -47,9 +49,7 @@ def nodes(plan: Any) -> Iterator[Any]:
 
 async def planned(url: str, text: str) -> list[Any]:
     """The scans of tables, as they are planned once for any values."""
-    connection = await asyncpg.connect(
-        url, server_settings={"plan_cache_mode": "force_generic_plan"}
-    )
+    connection = await asyncpg.connect(url, server_settings=dict(PLANS))
     try:
         count = len((await connection.prepare(text)).get_parameters())
         await connection.execute(f"PREPARE asked AS {text}")
@@ -101,9 +101,7 @@ async def test_a_plan_reads_few_rows_of_tables_that_grew_since_it_was_made(
 ) -> None:
     store, cache = await open_store(pg_url, PATIENT), StateCache()
     reads = replace(READS, mandates=("m_1",), tx_hash=m.tx(7))
-    connection = await asyncpg.connect(
-        pg_url, server_settings={"plan_cache_mode": "force_generic_plan"}
-    )
+    connection = await asyncpg.connect(pg_url, server_settings=dict(PLANS))
     write = prefetch_query([(VERSION, "m_1"), *queries_of(reads, cache, writes=True)])
     read = prefetch_query(queries_of(reads, cache, writes=False))
     try:
@@ -135,6 +133,41 @@ async def test_a_plan_reads_few_rows_of_tables_that_grew_since_it_was_made(
         above = ROWS % CHECKPOINT_EVERY
         assert await rows_read("write", write[2]) <= 3 * above + ROWS_SHOWN + 20
         assert await rows_read("read", read[2]) <= 3 * above + ROWS_SHOWN + 20
+    finally:
+        await connection.close()
+        await store.close()
+
+
+async def test_a_plan_made_of_a_page_of_rows_asks_the_grown_ledger_by_keys(pg_url: str) -> None:
+    """The server counts a small table by itself, within a minute of its first rows."""
+    store = await open_store(pg_url, PATIENT)
+    connection = await asyncpg.connect(pg_url, server_settings=dict(PLANS))
+    reads = replace(READS, mandates=("m_1",), tx_hash=m.tx(7))
+    _, read, keys = prefetch_query(queries_of(reads, StateCache(), writes=False))
+    asked: dict[str, tuple[str, Sequence[Any]]] = {
+        "read": (read, keys),
+        "transactions": (
+            numbered(BY_TRANSACTIONS["postgresql"])[0],
+            (["m_1"] * 50, [m.tx(n) for n in range(50)]),
+        ),
+    }
+    try:
+        await store.write(lambda uow: uow.mandates.add(m.mandate()))
+        await m.fill(store, 3)
+        await connection.execute("ANALYZE")
+        for name, (text, _) in asked.items():
+            await connection.execute(f"PREPARE {name} AS {text}")
+
+        async def rows_read(name: str) -> int:
+            given = ", ".join(_literal(v) for v in asked[name][1])
+            told = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE {name}({given})"
+            return _rows_read(json.loads(await connection.fetchval(told))[0]["Plan"])
+
+        for name in asked:
+            await rows_read(name)  # the plans are made here
+        await m.fill(store, ROWS)
+        assert await rows_read("transactions") == 100  # two of each
+        assert await rows_read("read") <= 3 * CHECKPOINT_EVERY + ROWS_SHOWN + 20
     finally:
         await connection.close()
         await store.close()
