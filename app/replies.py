@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn, TypeAlias
+from types import NoneType
+from typing import Any, Final, NoReturn, TypeAlias
 
 from domain.wire_fields import JsonObject
 
 Json: TypeAlias = JsonObject
 """What an operation answered, or a part of it: its shape stands in docs/openapi.json."""
+# Most of a reply, and nothing to be looked at again.
+_VALUES: Final = frozenset({str, int, bool, NoneType})
 
 
 def _fixed(*_: object, **__: object) -> NoReturn:
@@ -40,7 +43,8 @@ def pick(reply: Json, *names: str) -> Record:
 def freeze(value: object) -> Any:
     """A reply with its objects as records and its lists as tuples."""
     if isinstance(value, Mapping):
-        return Record((name, freeze(part)) for name, part in value.items())
+        parts = value.items()
+        return Record({n: part if type(part) in _VALUES else freeze(part) for n, part in parts})
     return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value
 
 

@@ -19,6 +19,9 @@ from app.words.steps import lines
 from app.words.text import _
 from domain.money import Usdc
 
+PARTS: Final = (
+    "mandate,progress,limits,fees,clauses,exposure,x402,payments,chain_state,terms_status,steps"
+)
 LINES_SHOWN: Final = 10
 OFF_BPS: Final = 200
 """What a fair exit may lose: a record that stands off by more is worth renewing."""
@@ -46,7 +49,7 @@ EXPOSURE: Final = ("before_pause", "today", "ever", "until")
 async def show_mandate(visit: PageRequest) -> web.Response:
     """One mandate; a draft is still to be read and signed."""
     public_id = visit.path_part("id")
-    read = await visit.run("mandate_get", public_id=public_id)
+    read = await visit.run("mandate_get", public_id=public_id, parts=PARTS)
     if read["mandate"]["status"] == "draft":
         return visit.go(next_step.draft_page(read["mandate"]))
     series = await visit.run("mandate_series", public_id=public_id)
