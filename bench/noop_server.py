@@ -23,6 +23,7 @@ from http_shim.application import build
 from http_shim.asgi_bridge import AsgiBridge
 from server.mcp_api.http_app import mcp_app
 from server.mcp_api.server import build_server
+from server.mcp_api.tool_listing import described
 from server.runtime.gc_tuning import freeze_startup_objects
 from tools.catalogue import OPERATIONS
 from tools.model.operation import (
@@ -31,8 +32,6 @@ from tools.model.operation import (
     RequestModel,
     ResponseModel,
 )
-
-SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
 class Nothing(RequestModel):
@@ -64,7 +63,7 @@ NOOP = Operation(
 
 def bare_server() -> Server[Any]:
     """The SDK's low-level server, with as little as it takes."""
-    tool = t.Tool(name="noop", description="Does nothing.", input_schema=SCHEMA)
+    tool = described(NOOP)  # the very tool that ours has: a client's work on it is the same
 
     async def listed(ctx: Any, params: Any) -> t.ListToolsResult:
         return t.ListToolsResult(tools=[tool])
@@ -75,7 +74,10 @@ def bare_server() -> Server[Any]:
         )
 
     server: Server[Any] = Server(
-        "bare", on_list_tools=listed, on_call_tool=called, get_tool_input_schema=lambda n: SCHEMA
+        "bare",
+        on_list_tools=listed,
+        on_call_tool=called,
+        get_tool_input_schema=lambda n: tool.input_schema,
     )
     server.middleware.clear()
     return server
