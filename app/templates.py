@@ -14,6 +14,7 @@ from app.fragments import FragmentCache
 from app.replies import Record
 from app.translated import TranslatedEnvironment
 from app.words import addresses, clauses, money, policy, refusals, status, times, untrusted_text
+from app.words.other_layers import in_language
 from app.words.text import ENGLISH, LANGUAGES, catalogue, word
 
 _LOADER: Final = jinja2.PackageLoader("app", "templates")
@@ -56,6 +57,7 @@ _FILTERS: Final = {
     "rank_need": partial(word, table=status.NEEDS),
     "mandate_pill": status.pill,
     "allowed_calls": clauses.allowed_calls,
+    "in_language": in_language,
     "inactive": clauses.inactive,
     "in_fields": refusals.in_fields,
 }

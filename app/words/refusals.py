@@ -10,6 +10,7 @@ from typing import Final
 from markupsafe import Markup, escape
 
 from app.words import money
+from app.words.other_layers import in_language
 from app.words.status import state
 from app.words.text import _
 from app.words.times import moment
@@ -168,13 +169,14 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 def in_words(code: str, reason: str) -> str:
     """The registry's sentence of a refusal in the reader's language, with the values that it has.
-    Values that are words, as a reason within it, stay as they are; so does a sentence of another
-    form.
+    A reason within it that is one of those listed is told in it too; a sentence of another form
+    stays as it is.
     """
     values = _values(code, reason)
     if values is None:
-        return reason
-    return _VALUE.sub(r"{\1}", str(_(REFUSALS[code].sentence))).format_map(values)
+        return in_language(reason)
+    translated = {name: in_language(value) for name, value in values.items()}
+    return _VALUE.sub(r"{\1}", str(_(REFUSALS[code].sentence))).format_map(translated)
 
 
 def _values(code: str, reason: str) -> Mapping[str, str] | None:
@@ -219,4 +221,4 @@ def _problem(text: str) -> str:
     for shape, words in PROBLEMS:
         if match := shape.match(text):
             return str(_(words)).format(*match.groups())
-    return text
+    return in_language(text)

@@ -11,6 +11,7 @@ import asyncio
 import os
 import sys
 import uuid
+from decimal import Decimal
 from typing import Any
 
 from aiohttp import ClientSession
@@ -40,24 +41,27 @@ class Wallet:
             told: dict[str, Any] = await response.json()
             return told
 
-    async def told(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
+    async def need(self, method: str, path: str, **arguments: Any) -> dict[str, Any]:
         """Call a route that must not refuse. Errors: SystemExit with the refusal's words."""
-        told = await self.ask(method, path, **arguments)
-        if "error" in told:
-            raise SystemExit(f"{told['error']}: {told['reason']} ({told['who_fixes']} can fix it)")
-        return told
+        return granted(await self.ask(method, path, **arguments))
+
+
+def granted(told: dict[str, Any]) -> dict[str, Any]:
+    """An answer that is no refusal. Errors: SystemExit with the refusal's words."""
+    if "error" in told:
+        raise SystemExit(f"{told['error']}: {told['reason']} ({told['who_fixes']} can fix it)")
+    return told
 
 
 async def accepted_mandate(wallet: Wallet) -> dict[str, Any]:
     """The mandate to work under: one that is accepted, or the first offer."""
-    me = await wallet.told("GET", "/wallet/agents/me")
-    for offer in (await wallet.told("GET", f"/wallet/agents/{me['agent_id']}/offers"))["items"]:
-        await wallet.told("POST", f"/wallet/mandates/{offer['mandate']['public_id']}/accept")
-    mandates = (await wallet.told("GET", "/wallet/mandates", status="working"))["items"]
+    me = await wallet.need("GET", "/wallet/agents/me")
+    for offer in (await wallet.need("GET", f"/wallet/agents/{me['agent_id']}/offers"))["items"]:
+        await wallet.need("POST", f"/wallet/mandates/{offer['mandate']['public_id']}/accept")
+    mandates = (await wallet.need("GET", "/wallet/mandates", status="working"))["items"]
     if not mandates:
         raise SystemExit("no working mandate")
-    mandate: dict[str, Any] = mandates[0]["mandate"]
-    return mandate
+    return dict(mandates[0]["mandate"])
 
 
 async def calldata(
@@ -66,9 +70,7 @@ async def calldata(
     """Ask for the call; wait where the owner must approve, go smaller where a limit binds."""
     vault, path = mandate["vault_address"], f"/wallet/mandates/{mandate['public_id']}"
     while True:
-        units = int(amount.partition(".")[0]) * 10**6 + int(
-            (amount.partition(".")[2] + "000000")[:6]
-        )
+        units = int(Decimal(amount) * 10**6)
         data = "0x" + (DEPOSIT + encode(["uint256", "address"], [units, vault])).hex()
         told = await wallet.ask(
             "GET", path + "/execute-call", target=market, data=data, approve_amount=amount
@@ -82,10 +84,8 @@ async def calldata(
         ):
             print(f"{told['reason']} Trying {told['remaining']['value']}.")
             amount = told["remaining"]["value"]
-        elif "error" in told:
-            raise SystemExit(f"{told['error']}: {told['reason']} ({told['who_fixes']} can fix it)")
         else:
-            return {**told, "amount": amount}
+            return {**granted(told), "amount": amount}
 
 
 async def send(call: dict[str, Any], private_key: str, rpc_url: str) -> tuple[bool, str]:
@@ -112,21 +112,12 @@ async def report(
     wallet: Wallet, mandate: dict[str, Any], amount: str, tx_hash: str
 ) -> dict[str, Any]:
     """Report the buy; a lost answer is asked for with the same key, never sent as something new."""
-    path, key = (
-        f"/wallet/mandates/{mandate['public_id']}/events",
-        f"buy-{uuid.uuid5(uuid.NAMESPACE_URL, tx_hash)}",
-    )
+    path = f"/wallet/mandates/{mandate['public_id']}/events"
+    key = f"buy-{uuid.uuid5(uuid.NAMESPACE_URL, tx_hash)}"
+    buy = {"kind": "buy", "amount_usdc": amount, "tx_hash": tx_hash, "payload": {"why": "a step"}}
     for attempt in range(5):
         try:
-            return await wallet.ask(
-                "POST",
-                path,
-                key,
-                kind="buy",
-                amount_usdc=amount,
-                tx_hash=tx_hash,
-                payload={"why": "the example's one step"},
-            )
+            return await wallet.ask("POST", path, key, **buy)
         except OSError:
             await asyncio.sleep(2**attempt)
     raise SystemExit("the service does not answer; ask /reconcile later")

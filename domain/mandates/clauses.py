@@ -252,11 +252,13 @@ def _approval(mandate: Mandate, switches: Switches) -> Clause:
     elif by_vault:
         sentence = (
             f"Above {format_usdc(str(above))} the vault takes an action only with your signature "
+            "over that very action, once."
         )
-        sentence += "over that very action, once."
     else:
-        sentence = f"Above {format_usdc(str(above))} the service prepares no action before you "
-        sentence += "approve it; an action sent past the service is flagged."
+        sentence = (
+            f"Above {format_usdc(str(above))} the service prepares no action before you "
+            "approve it; an action sent past the service is flagged."
+        )
     return _clause(
         ClauseKey.ASKING,
         sentence,

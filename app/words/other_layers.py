@@ -1,0 +1,216 @@
+"""Sentences that other layers write in English, found again by their form and told in the reader's
+language: the wording of clauses, the reasons within a refusal, the Hall's conditions.
+
+What is compared and signed stays as it was written; a sentence that is not listed does too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Final
+
+from app.words.text import _
+
+# A value is an amount, a number, a name or an address; none has a comma but between digits.
+_VALUE: Final = r"(?:[^,;]|,(?=\d))+?"
+_NAMED: Final = re.compile(r"\{(\w+)\}")
+
+CLAUSES: Final = (
+    _("At most {amount} of yours is ever in the vault."),
+    _("No single action takes more than {amount} out of the vault."),
+    _(
+        "All actions of a UTC day together take at most {amount} out; it resets at 00:00 UTC, so "
+        "that two days' amounts can meet at midnight."
+    ),
+    _("The agent's calls may not bring the vault below {amount}, a loss of {share} of the budget."),
+    _("The agent acts on its own inside these limits."),
+    _(
+        "Above {amount} the vault takes an action only with your signature over that very action, "
+        "once."
+    ),
+    _(
+        "Above {amount} the service prepares no action before you approve it; an action sent past "
+        "the service is flagged."
+    ),
+    _("At the stop line the mandate stops and open positions are kept for you to decide."),
+    _("At the stop line the mandate stops and the keeper closes open positions."),
+    _("The mandate lasts {days} days, until {day}, {hour}."),
+    _("The mandate lasts {days} days, from your signature."),
+    _(
+        "The agent earns {share} of the gain that the vault measured, once, at settlement, rounded "
+        "down."
+    ),
+    _("The agent earns no fee."),
+    _(
+        "You can pause, stop and withdraw at any time; open positions can hold a withdrawal back "
+        "for at most 3 days after the mandate is closed. Only the agent of these terms acts."
+    ),
+)
+PLACES: Final = _("The agent may only deal with: {places}.")
+# The parts of the list of places; what an operator or an owner named stays in between.
+PLACES_NAMED: Final = (
+    _("the vault itself"),
+    _("nothing at all"),
+    _("paid reads (x402) at named hosts ({count})"),
+    _("paid reads (x402)"),
+    _("markets of a venue that this service does not know"),
+    _("{count} products that this service does not know"),
+    _("every market"),
+    _("(a call that this service does not know)"),
+    _(
+        "paid services (x402), each bill signed by the agent's own key: at most {payment} a "
+        "payment, {day} a day, {float} at risk at once, to anybody"
+    ),
+    _(
+        "paid services (x402), each bill signed by the agent's own key: at most {payment} a "
+        "payment, {day} a day, {float} at risk at once, to named payees ({count})"
+    ),
+    _("this service holds them to named hosts ({count})"),
+)
+RANKING: Final = _("Not ranked yet: {parts}.")
+RANKING_LACKS: Final = (
+    _("{have} of {need} days live"),
+    _("{have} of {need} measured trades"),
+    _("{have} of {need} funded mandates"),
+    _("{have} of {need} USDC of other owners' capital"),
+)
+HALL: Final = (_("There is no stake mechanism: an operator puts up nothing here."),)
+# Why the reader of a note asks, or fills a term.
+NOTES: Final = (
+    _("it is not one of the forms that are read"),
+    _("the note does not say; the Standard preset"),
+    _("the note does not say; the Standard preset, kept inside the other caps"),
+    _("the note does not say; the agent acts on its own"),
+    _("the note does not say; the default targets"),
+    _("the purpose that the note names selects no market of the list; the default targets"),
+    _("it is above the mandate's own limit"),
+    _("a payment is more than a day, or than what is at risk"),
+    _("the note speaks of it twice"),
+    _("what follows a fee may limit the fee"),
+    _("the caps are out of order: per action, per day, budget"),
+    _("it does not say how much a payment may be"),
+    _("it does not say how much a day"),
+    _("it does not say how much may be at risk at once"),
+    _("it does not say whether it may pay for web services"),
+    _("payments for web services cannot be made on this network"),
+    _("an address has a letter or a digit that is wrong"),
+    _("it may limit the mandate, or its payments for web services"),
+    _("the fee is at most {share} of verified gain"),
+    _("it is a share of a budget that the note does not name"),
+    _("it is an amount of a budget that the note does not name"),
+    _("it is not between 1 and {number} days"),
+    _("a month is no fixed number of days"),
+    _("it is not inside the budget"),
+    _("it can mean what is lost or what is left"),
+    _("it is not above 0 and up to 1e12 USDC"),
+    _("it can mean an amount or something else, as how often"),
+    _("it does not say what it is a limit of"),
+)
+# Reasons within a refusal, and words about a field, that a form of the screens can meet.
+REASONS: Final = (
+    _("there is no such market"),
+    _("it is on chain {number}"),
+    _("it is only planned"),
+    _("it can be taken for {other}"),
+    _("it is not above what lies in the purse at once"),
+    _("it is above 0, or left out"),
+    _("it is above 0"),
+    _("it is not above 0"),
+    _("it is negative"),
+    _("it is not above the budget"),
+    _("it is not above the cap per day"),
+    _("it is above 0 and at most 1000000000000"),
+    _("it is above 0, or null for an agent that acts on its own"),
+    _("at most {number} entries"),
+    _("an entry occurs twice"),
+    _("an address occurs twice"),
+    _("a list of at most {number} addresses"),
+    _("a list of at most {number} names"),
+    _("a text of at most {number} characters"),
+    _("a whole number from 0 to {number}"),
+    _("a week is written YYYY-Www"),
+    _("there is no such day"),
+    _("it is later than since"),
+    _("the owner signs by a contract on chain {number}, and by that there alone"),
+    _("a named agent and the open board exclude each other"),
+    _("the app does not ask to act: it needs no key"),
+    _("a transfer is above 0"),
+    _("one e-mail address in ASCII, such as owner@example.com"),
+    _("the keys of a browser's push subscription"),
+    _("another time than they begin"),
+    _("a zone of the IANA database, such as Europe/Berlin"),
+    _("each kind once"),
+    _("it begins with https://"),
+    _("a URL is stored and shown: it holds no credentials"),
+    _("a host, a path and a query; no fragment"),
+    _("its port is 443 or 8443"),
+    _("it is this service's own host"),
+    _("it is not an address of the public internet"),
+    _("it is no URL with a host in ASCII"),
+    _("it is not a name of the public internet"),
+    _("a URL whose host is in ASCII, as DNS has it"),
+    _("only USDC can be brought in"),
+    _("no USDC is known on this chain"),
+    _("a percent string like 0.1%, in steps of 0.001%"),
+    _("not negative"),
+    _("a plain decimal string with at most 8 decimals"),
+    _("1 to 40 characters"),
+    _("10 to 100000 USDC"),
+    _("Another paper book of yours has this name."),
+    _("The limits were changed at the same time."),
+    _("The order was priced anew at the same time."),
+    _("The order is {status}; it cannot {transition} from there."),
+    _("The approval {approval} is {status} already."),
+    _("Another approval was signed just now; ask again."),
+    _("Another agent has accepted this mandate."),
+    _("The wallet is linked to another owner."),
+    _("You have linked {wallet} already."),
+    _("{wallet} is not the linked wallet"),
+    _("The venue refused the approval."),
+    _("a live order is signed by its owner"),
+    _("its purse cannot be emptied"),
+    _("settling it"),
+    _("one of {first}, {second}"),
+    _("The agent has {number} live keys; revoke one first."),
+    _("the stop line"),
+)
+
+
+@cache
+def _form(template: str, value: str = _VALUE) -> re.Pattern[str]:
+    parts = _NAMED.split(template)
+    return re.compile(
+        "".join(f"(?P<{p}>{value})" if n % 2 else re.escape(p) for n, p in enumerate(parts)),
+        re.DOTALL,
+    )
+
+
+def _filled(template: str, match: re.Match[str]) -> str:
+    return str(_(template)).format(**match.groupdict())
+
+
+def _listed(text: str, head: str, parts: Iterable[str]) -> str | None:
+    """A sentence that is a list: its head, and each part that is ours where it stands."""
+    match = _form(head, ".*").fullmatch(text)
+    if match is None:
+        return None
+    (inner,) = match.groups()
+    for part in parts:
+        inner = _form(part).sub(lambda match, part=part: _filled(part, match), inner)
+    (name,) = match.groupdict()
+    return str(_(head)).format(**{name: inner})
+
+
+def in_language(text: str) -> str:
+    """A sentence of another layer in the reader's language; as it stands where it is none of
+    those that are listed.
+    """
+    for template in (*CLAUSES, *HALL, *NOTES, *REASONS):
+        if match := _form(template).fullmatch(text):
+            return _filled(template, match)
+    for head, parts in ((PLACES, PLACES_NAMED), (RANKING, RANKING_LACKS)):
+        if (translated := _listed(text, head, parts)) is not None:
+            return translated
+    return text
