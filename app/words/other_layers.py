@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final
 
-from app.words.text import _
+from app.words.text import _, keeps_by_language
 
 # A value is an amount, a number, a name or an address; none has a comma but between digits.
 _VALUE: Final = r"(?:[^,;]|,(?=\d))+?"
@@ -203,6 +203,7 @@ def _listed(text: str, head: str, parts: Iterable[str]) -> str | None:
     return str(_(head)).format(**{name: inner})
 
 
+@keeps_by_language(512)
 def in_language(text: str) -> str:
     """A sentence of another layer in the reader's language; as it stands where it is none of
     those that are listed.
