@@ -15,7 +15,7 @@ from app.words import policy as rules
 from app.words.grants import ENDED, HAPPENED, SHORT
 from app.words.status import Pill
 from app.words.steps import CONFIRMED, SOURCES, TITLES, attempt, rank
-from app.words.text import _
+from app.words.text import _, word
 from domain.agents.policy import JSON_FIELDS
 from domain.refusals import Refused, invalid, refusal
 
@@ -183,8 +183,8 @@ def _feed_entry(visit: PageRequest, group: list[Json]) -> Record:
         text = _("{asset} on {chain}: {state}, {cause}").format(
             asset=item["asset"],
             chain=visit.chain_name(item["chain_id"]),
-            state=STATES[item["state"]],
-            cause=CAUSES[item["ref_kind"]],
+            state=word(item["state"], STATES),
+            cause=word(item["ref_kind"], CAUSES),
         )
         return Record(at=item["at"], title=_("Balance"), text=text, amount=item["delta"], href=None)
     return _transaction(group)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from app.words.text import _, keeps_by_language
 
 # A value is an amount, a number, a name or an address; none has a comma but between digits.
 _VALUE: Final = r"(?:[^,;]|,(?=\d))+?"
+_VALUES: Final = {"count": r"\d+", "address": "0x[0-9A-Fa-f]{40}"}
 _NAMED: Final = re.compile(r"\{(\w+)\}")
+# Where an entry of a list begins and ends: a name that holds our words is a name.
+_ENTRY: Final = r"(?:(?<=: )|(?<=, )|(?<=; )|^)(?:%s)(?=[,;]|$)"
 
 CLAUSES: Final = (
     _("At most {amount} of yours is ever in the vault."),
@@ -49,7 +52,7 @@ CLAUSES: Final = (
     ),
 )
 PLACES: Final = _("The agent may only deal with: {places}.")
-# The parts of the list of places; what an operator or an owner named stays in between.
+# The entries of the list of places, as far as no operator named them, and their ends.
 PLACES_NAMED: Final = (
     _("the vault itself"),
     _("nothing at all"),
@@ -58,15 +61,13 @@ PLACES_NAMED: Final = (
     _("markets of a venue that this service does not know"),
     _("{count} products that this service does not know"),
     _("every market"),
-    _("(a call that this service does not know)"),
+    _("{address} {selector} (a call that this service does not know)"),
     _(
         "paid services (x402), each bill signed by the agent's own key: at most {payment} a "
-        "payment, {day} a day, {float} at risk at once, to anybody"
+        "payment, {day} a day, {float} at risk at once"
     ),
-    _(
-        "paid services (x402), each bill signed by the agent's own key: at most {payment} a "
-        "payment, {day} a day, {float} at risk at once, to named payees ({count})"
-    ),
+    _("to anybody"),
+    _("to named payees ({count})"),
     _("this service holds them to named hosts ({count})"),
 )
 RANKING: Final = _("Not ranked yet: {parts}.")
@@ -173,17 +174,30 @@ REASONS: Final = (
     _("its purse cannot be emptied"),
     _("settling it"),
     _("one of {first}, {second}"),
+    _("What the app publishes of itself has changed, or cannot be read now."),
+    _("The owner decided just now; ask again."),
+    _("The call cannot be made again."),
+    _("The node knows no such transaction."),
+    _("The first call with this key still runs."),
+    _("the mandate is not signed"),
+    _("no wallet can sign with it"),
+    _("its owner signs what the venue is told"),
+    _("it is larger than this database keeps exactly"),
+    _("it gives no mark price of what is held"),
+    _("the process ended before it was filled"),
     _("The agent has {number} live keys; revoke one first."),
     _("the stop line"),
 )
 
 
 @cache
-def _form(template: str, value: str = _VALUE) -> re.Pattern[str]:
+def _form(template: str, every: str | None = None) -> str:
+    """The form of a sentence as an expression; `every` is that of each value."""
     parts = _NAMED.split(template)
-    return re.compile(
-        "".join(f"(?P<{p}>{value})" if n % 2 else re.escape(p) for n, p in enumerate(parts)),
-        re.DOTALL,
+    values = (every or _VALUES.get(p, _VALUE) for p in parts)
+    return "".join(
+        f"(?P<{p}>{value})" if n % 2 else re.escape(p)
+        for n, (p, value) in enumerate(zip(parts, values, strict=True))
     )
 
 
@@ -191,15 +205,14 @@ def _filled(template: str, match: re.Match[str]) -> str:
     return str(_(template)).format(**match.groupdict())
 
 
-def _listed(text: str, head: str, parts: Iterable[str]) -> str | None:
-    """A sentence that is a list: its head, and each part that is ours where it stands."""
-    match = _form(head, ".*").fullmatch(text)
+def _listed(text: str, head: str, entries: Iterable[str]) -> str | None:
+    """A sentence that is a list: its head, and each entry that is ours where it stands."""
+    match = re.fullmatch(_form(head, ".*"), text, re.DOTALL)
     if match is None:
         return None
-    (inner,) = match.groups()
-    for part in parts:
-        inner = _form(part).sub(lambda match, part=part: _filled(part, match), inner)
-    (name,) = match.groupdict()
+    ((name, inner),) = match.groupdict().items()
+    for entry in entries:
+        inner = re.sub(_ENTRY % _form(entry), partial(_filled, entry), inner)
     return str(_(head)).format(**{name: inner})
 
 
@@ -209,7 +222,7 @@ def in_language(text: str) -> str:
     those that are listed.
     """
     for template in (*CLAUSES, *HALL, *NOTES, *REASONS):
-        if match := _form(template).fullmatch(text):
+        if match := re.fullmatch(_form(template), text, re.DOTALL):
             return _filled(template, match)
     for head, parts in ((PLACES, PLACES_NAMED), (RANKING, RANKING_LACKS)):
         if (translated := _listed(text, head, parts)) is not None:

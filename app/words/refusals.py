@@ -101,6 +101,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "tx_hash": _("Transaction"),
     "amount": _("Amount in USDC"),
     "note": _("What is the money for?"),
+    "notional_usdc": _("Order value"),
 }
 # What a schema says of a value, and what a person is told.
 PROBLEMS: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -10,8 +11,8 @@ from html.parser import HTMLParser
 import pytest
 
 from app.screens import PAGES
-from app.words.other_layers import CLAUSES, HALL, NOTES, REASONS
-from app.words.text import ENGLISH
+from app.words.other_layers import CLAUSES, HALL, NOTES, REASONS, in_language
+from app.words.text import ENGLISH, use_language
 from tests.app.lives import LIVES
 from tests.app.site import VOID, Browser, Page, Site
 from tests.app.test_hostile_input import FIELD, names_in
@@ -117,6 +118,64 @@ def test_a_listed_sentence_is_written_by_some_other_layer(sentence: str) -> None
     """One that no layer writes any more is to go, and one that was reworded to be reworded here."""
     longest = max(re.split(r"\{\w+\}|[,;] | a share | an amount ", sentence), key=len).strip(" .;:")
     assert _squeezed(longest) in WRITTEN, longest
+
+
+FOR_PROGRAMS = {
+    "By the ledger.", "By its receipt.", "Its calldata was not handed out.",  # of an act
+    "what it signed is another transaction", "there is no key for it",  # of a key that is held
+    "saving a draft needs an owner session",  # of who has none
+    "the settings at a start",  # of a process
+}  # fmt: skip
+"""Reasons that no form of the screens meets."""
+
+
+def test_every_literal_reason_that_a_form_can_meet_is_listed() -> None:
+    listed = {str(s) for s in (*CLAUSES, *HALL, *NOTES, *REASONS)}
+    written = {
+        given.value.value
+        for layer in ("domain", "tools", "storage")
+        for path in (ROOT / layer).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call)
+        for given in call.keywords
+        if given.arg in ("why", "reason")
+        and isinstance(given.value, ast.Constant)
+        and isinstance(given.value.value, str)
+    }
+    sentences = {text for text in written if len(text.split()) >= WORDS}
+    assert len(sentences) > 25
+    assert sentences - listed == FOR_PROGRAMS
+
+
+@pytest.mark.parametrize(
+    ("english", "german"),
+    [
+        (
+            "the vault itself, Aave v3 (every market maker), Desk: every market",
+            "der Tresor selbst, Aave v3 (every market maker), Desk: jeder Markt",
+        ),
+        (
+            "my 3 products that this service does not know, paid reads (x402) at named hosts (2)",
+            "my 3 products that this service does not know, "
+            "bezahlte Abfragen (x402) bei benannten Hosts (2)",
+        ),
+        (
+            "paid services (x402), each bill signed by the agent's own key: at most 1,000.00 USDC "
+            "a payment, 2.00 USDC a day, 3.00 USDC at risk at once, to anybody; this service holds "
+            "them to named hosts (1)",
+            "bezahlte Dienste (x402), jede Rechnung vom Schlüssel des Agenten signiert: höchstens "
+            "1,000.00 USDC je Zahlung, 2.00 USDC am Tag, 3.00 USDC zugleich im Risiko, an jeden; "
+            "dieser Dienst hält sie an benannte Hosts (1)",
+        ),
+    ],
+)
+def test_a_name_in_the_list_of_places_stays_as_it_is(english: str, german: str) -> None:
+    use_language("de")
+    try:
+        told = in_language(f"The agent may only deal with: {english}.")
+    finally:
+        use_language(ENGLISH)
+    assert told == f"Erlaubt sind dem Agenten nur: {german}."
 
 
 def _squeezed(text: str) -> str:

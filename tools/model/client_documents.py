@@ -15,7 +15,7 @@ KEPT: Final = 200
 AT_ONCE: Final = 8
 OF_ONE: Final = 2
 LEAST: Final = timedelta(minutes=5)
-NONE: Final = timedelta(seconds=30)  # an owner who tries again a minute later is not refused
+ABSENT: Final = timedelta(seconds=30)  # an owner who tries again a minute later is not refused
 MOST: Final = timedelta(hours=24)
 UNSAID: Final = timedelta(hours=1)
 _MAX_AGE: Final = re.compile(r"(?:^|,)\s*max-age=([0-9]{1,9})\b")
@@ -80,7 +80,7 @@ class ClientDocuments:
 def _age(document: ClientDocument | None) -> timedelta:
     """The time for which an answer is kept."""
     if document is None:
-        return NONE
+        return ABSENT
     said = _MAX_AGE.search(document.cache_control.lower())
     age = timedelta(seconds=int(said[1])) if said else UNSAID
     return min(max(age, LEAST), MOST)
