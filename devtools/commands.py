@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
-from server.cli.output import print_line, run
+from server.cli.output import PORT, print_line, run
 
 
 @click.command()
 @click.option("--serve", is_flag=True, help="Keep the service up afterwards, with the door on.")
-@click.option("--port", default=0, show_default="a free one", help="Port of the service.")
+@click.option(
+    "--port", type=PORT, default=0, show_default="a free one", help="Port of the service."
+)
 @click.option("--seller", help="Command of a paid service, for the last chapter (`make demo`).")
 def demo(serve: bool, port: int, seller: str | None) -> None:
     """Run the end-to-end demo on an embedded EVM; exit 0 only if every check passed."""
@@ -23,14 +25,18 @@ def demo(serve: bool, port: int, seller: str | None) -> None:
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8545, show_default=True)
+@click.option("--port", type=PORT, default=8545, show_default=True)
 @click.option("--chain-id", default=31337, show_default=True)
 @click.option(
     "--journal", type=click.Path(path_type=Path), help="File that keeps the chain between runs."
 )
 @click.option("--venue", is_flag=True, help="A local trading venue beside it, both networks.")
 @click.option(
-    "--venue-port", default=8551, show_default=True, help="Of mainnet; testnet is one above."
+    "--venue-port",
+    type=PORT,
+    default=8551,
+    show_default=True,
+    help="Of mainnet; testnet is one above.",
 )
 @click.option(
     "--markets",

@@ -9,6 +9,7 @@ import logging
 import socket
 import struct
 import sys
+from contextlib import ExitStack
 from typing import Final
 
 import anyio
@@ -83,17 +84,20 @@ class _Site(web.SockSite):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Bind the port without accepting requests yet. Errors: OSError where it is not to be had."""
-    family, kind, _, _, where = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    sock = socket.socket(family, kind)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(where)
-    except BaseException:
-        sock.close()
-        raise
+    """Bind the port without accepting requests yet. Errors: OSError, naming both, where it is not
+    to be had.
+    """
+    with ExitStack() as undone:
+        try:
+            family, kind, _, _, where = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            sock = undone.enter_context(socket.socket(family, kind))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind(where)
+        except OSError as error:
+            raise OSError(error.errno, f"port {port} of {host}: {error.strerror}") from None
+        undone.pop_all()
     return sock
 
 

@@ -13,6 +13,7 @@ from domain.refusals import Refused
 from domain.settings import SWITCHES
 from server.cli import trading
 from server.cli.development import CommandGroup
+from server.cli.output import PORT
 from server.cli.output import print_line as _say
 from server.cli.output import read_settings as _settings
 from server.cli.output import run as _run
@@ -46,7 +47,7 @@ def main() -> None:
 
 @main.command()
 @click.option("--host", default="127.0.0.1", show_default=True)
-@click.option("--port", default=8402, show_default=True)
+@click.option("--port", type=PORT, default=8402, show_default=True)
 @click.option(
     "--keeper/--no-keeper",
     default=True,
@@ -137,7 +138,7 @@ def mcp(
 
 @main.command()
 @click.option("--once", is_flag=True, help="One round of every tick, then exit.")
-@click.option("--metrics-port", type=int, help="Health and metrics, on WALLET_METRICS_HOST.")
+@click.option("--metrics-port", type=PORT, help="Health and metrics, on WALLET_METRICS_HOST.")
 def keeper(once: bool, metrics_port: int | None) -> None:
     """Run the chain reader and the keeper without serving."""
     # As in `serve`: what is loaded stays.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import tomllib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import click
 from pydantic import ValidationError
@@ -20,6 +21,8 @@ from storage.errors import missing_part
 from storage.schema.revision import database_name
 
 T = TypeVar("T")
+PORT: Final = click.IntRange(0, 65_535)
+"""Of TCP; 0 is one that is free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +54,26 @@ def read_settings() -> Settings:
         wrong = "; ".join(map(_sentence, error.errors(include_url=False)))
         raise click.ClickException(f"settings: {wrong}") from None
     except OSError as error:
-        raise click.ClickException(f"settings: {error.filename}: {error.strerror}") from None
+        raise click.ClickException(f"settings: {_fault(error)}") from None
     except ValueError as error:
         # A file or a value that is no TOML or JSON: where, and not what stands there.
-        raise click.ClickException(f"settings: {str(error).splitlines()[0][:120]}") from None
+        file = "wallet.toml: " if isinstance(error, tomllib.TOMLDecodeError) else ""
+        raise click.ClickException(f"settings: {file}{str(error).splitlines()[0][:120]}") from None
 
 
 def _sentence(error: ErrorDetails) -> str:
     """Describe the fault of one setting in a sentence. A rule of our own may name its input."""
-    name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper()
-    message, value = str(error["msg"]), str(error.get("input", ""))
+    name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper() + ": "
+    message, value = error["msg"].removeprefix("Value error, "), str(error.get("input", ""))
     if any(part in message for part in re.findall(r"[^\s,;'\"]{3,}", value)):
         message = "it does not have the form that this setting takes"
-    return f"{name}: {message}"
+    # A rule about several settings names them itself.
+    return (name if error["loc"] else "") + message
+
+
+def _fault(error: OSError) -> str:
+    """Say in words what the system refused, and of which file."""
+    return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)
 
 
 class _Unready(click.ClickException):
@@ -95,7 +105,7 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
     except NotUpgraded as error:
         raise _Unready(str(error)) from None
     except OSError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(_fault(error)) from None
     except Exception as error:
         if (missing := missing_part(error)) is None:
             raise

@@ -175,10 +175,21 @@ def test_a_port_that_somebody_has_is_said_before_anything_is_begun(
 ) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        done = wallet(tmp_path, *command, "--port", str(taken.getsockname()[1]))
-    assert (done.returncode, "Address already in use" in done.stderr) == (1, True)
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+        port = taken.getsockname()[1]
+        done = wallet(tmp_path, *command, "--port", str(port))
+    assert done.stderr == f"Error: port {port} of 127.0.0.1: Address already in use\n"
+    assert (done.returncode, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["serve", "--port"], ["keeper", "--metrics-port"], ["devnet", "--port"]],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("port", ["-1", "65536", "99999"])
+def test_a_port_that_there_is_not_is_refused_by_each_command(command: list[str], port: str) -> None:
+    done = CliRunner().invoke(main, [*command, port])
+    assert (done.exit_code, "is not in the range 0<=x<=65535" in done.output) == (2, True)
 
 
 @pytest.fixture

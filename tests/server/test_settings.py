@@ -241,6 +241,33 @@ def test_a_markets_file_of_another_form_is_one_sentence(
     assert done.output.startswith("Error: settings: WALLET_MARKETS_FILE: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("BASE_URL", "example", "WALLET_BASE_URL: it starts with http:// or https://"),
+        ("STATE_KEYS", "short", "WALLET_STATE_KEYS: a key of the ring has 32 bytes or more"),
+        ("SMTP_URL", "here", "WALLET_SMTP_URL is smtps://, starttls:// or smtp:// and a host"),
+        ("METRICS_PORT", "70000", "WALLET_METRICS_PORT: Input should be less than or equal to 65535"),
+        ("MARKETS_FILE", "absent.toml", "absent.toml: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_a_setting_that_cannot_be_is_named_once_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(f"WALLET_{name}", value)
+    done = CliRunner().invoke(main, ["openapi"])
+    assert (done.exit_code, done.output) == (1, f"Error: settings: {said}\n")
+
+
+def test_a_settings_file_that_is_no_toml_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wallet.toml").write_text("x = = 1")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["openapi"])
+    assert done.output == "Error: settings: wallet.toml: Invalid value (at line 1, column 5)\n"
+
+
 def test_a_market_that_is_only_planned_needs_no_address() -> None:
     planned = {"id": "a", "name": "A", "kind": "erc4626", "status": "planned"}
     jsonschema.validate({"markets": [planned]}, _named("markets"))
