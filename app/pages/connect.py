@@ -12,6 +12,7 @@ from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages.agents import held_key
 from app.replies import Json, Record
 from app.words.grants import MEANS
+from app.words.text import _
 from domain.money import ZERO, Usdc
 from domain.refusals import invalid
 
@@ -20,11 +21,24 @@ LOOKED_AT: Final = 20
 WORKING: Final = ("signed", "working", "stopped")
 NEW: Final = "new"
 PAGES_MOST: Final = 5
+# What is no ask, or none any more.
+OVER: Final[Mapping[str, str]] = {
+    "not_found": _("This request to connect has run out"),
+    "conflict": _("This request to connect is answered"),
+}
+NO_MORE: Final = _("Nothing can be connected by this link any more.")
 
 
 async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) -> web.Response:
-    """The page of an ask: which app, for what, where the answer goes, what could be lost."""
-    ask = await visit.run("owner_connect_read", ask=visit.path_part("ask"))
+    """The page of an ask: which app, for what, where the answer goes, what could be lost; of one
+    that is over, or answered, what became of it.
+    """
+    try:
+        ask = await visit.run("owner_connect_read", ask=visit.path_part("ask"))
+    except OperationRefused as over:
+        if over.code not in OVER:
+            raise
+        return _over(visit, over)
     agents = [Record(a) for a in (await visit.run("owner_agents", limit=200))["items"]]
     worst, held = await _worst(visit), await _held(visit, agents)
     typed = visit.form if refused else {}
@@ -49,6 +63,18 @@ async def show_ask(visit: PageRequest, refused: OperationRefused | None = None) 
         problem=refusals.view(refused and refused.block),
     )
     return visit.show("connect.html", view, refused=refused)
+
+
+def _over(visit: PageRequest, refused: OperationRefused) -> web.Response:
+    """The page of an ask that takes no answer: the same for one that is over and for one that there
+    never was.
+    """
+    view = Record(refusals.view(refused.block) or {}, who_fixes="", title=_(OVER[refused.code]))
+    sentences = (_(NO_MORE),) if refused.code == "not_found" else view["sentences"][-1:]
+    agent_id = (refused.block.get("detail") or {}).get("agent_id")
+    back = f"/app/agents/{agent_id}" if agent_id else "/app"
+    view = Record(refusal=Record(view, sentences=sentences), back=back)
+    return visit.show("refused.html", view, refused=refused)
 
 
 async def _held(visit: PageRequest, agents: Iterable[Json]) -> frozenset[str]:
@@ -76,7 +102,7 @@ async def _mandates(visit: PageRequest) -> Iterable[Json]:
     listed: list[Json] = []
     for status in WORKING:
         cursor: str | None = None
-        for _ in range(PAGES_MOST):
+        for _page in range(PAGES_MOST):
             page = await visit.run("mandate_list", status=status, limit=200, cursor=cursor)
             listed += [m for m in page["items"] if m["mandate"]["agent_id"]]
             cursor = page["next_cursor"]

@@ -175,6 +175,8 @@ REASONS: Final = (
     _("settling it"),
     _("one of {first}, {second}"),
     _("What the app publishes of itself has changed, or cannot be read now."),
+    _("You answered this request already: you connected the app."),
+    _("You answered this request already: you refused the app."),
     _("The owner decided just now; ask again."),
     _("The call cannot be made again."),
     _("The node knows no such transaction."),

@@ -745,20 +745,70 @@ async def test_the_owner_makes_a_new_agent_for_an_app(c: Connecting) -> None:
     me = (await called(c, token, "agents_me")).body["result"]["structuredContent"]
     assert me["name"] == "Claude Code"
     assert me["agent_id"] != c.mandate.agent.user_id
+    link = await c.link()
     again = await browser.submit(link, link, decision="allow", agent="new", name="Claude Code")
     assert (again.status, "reads the same" in again.said) == (409, True)
 
 
-async def test_a_request_that_is_answered_twice_has_one_code(c: Connecting) -> None:
+@pytest.mark.parametrize("redeemed", [False, True])
+@pytest.mark.parametrize("again", ["allow", "deny"])
+async def test_a_request_is_answered_once_and_then_says_what_was_answered(
+    c: Connecting, redeemed: bool, again: str
+) -> None:
     link, browser, agent = await c.link(), await c.browser(), c.mandate.agent.user_id or ""
     form = {"csrf": (await browser.get(link)).token(), "decision": "allow", "agent": agent}
-    pages = [await browser.post(link, form) for _ in range(2)]
-    first, second = (parameters(p.one("a").attributes["href"])["code"] for p in pages)
+    left = await browser.post(link, form)
+    code = parameters(left.one("a").attributes["href"])["code"]
+    if redeemed:
+        assert (await c.redeemed(code)).status == 200
+    for page in (await browser.post(link, form | {"decision": again}), await browser.get(link)):
+        assert (page.status, page.one("h1").text) == (409, "This request to connect is answered")
+        assert "you connected the app" in page.said
+        assert "Start connecting again in the app" in page.said
+        assert f"/app/agents/{agent}" in page.links()
     rows = await c.world.store.read(lambda uow: uow.grants.of_agent(agent))
     assert len(rows) == 1
-    assert (await c.redeemed(first)).body["error"] == "invalid_grant"
-    assert (await c.redeemed(second)).status == 200
+    if not redeemed:
+        assert (await c.redeemed(code)).status == 200
     assert len(await c.grants()) == 1
+
+
+async def test_a_request_that_was_refused_stays_refused(c: Connecting) -> None:
+    link, browser, agent = await c.link(), await c.browser(), c.mandate.agent.user_id or ""
+    form = {"csrf": (await browser.get(link)).token(), "decision": "deny", "agent": agent}
+    assert (await browser.post(link, form)).status == 200
+    for hold in ({}, {"hold": "1"}):
+        page = await browser.post(link, form | {"decision": "allow"} | hold)
+        assert page.status == 409
+        assert "you refused the app" in page.said
+    assert await c.world.store.read(lambda uow: uow.grants.of_agent(agent)) == []
+
+
+async def test_a_request_that_is_over_and_one_that_never_was_are_told_alike(c: Connecting) -> None:
+    links = [await c.link() for _ in range(3)]
+    owner = await c.browser()
+    agent = c.mandate.agent.user_id or ""
+    await owner.submit(links[0], links[0], decision="allow", agent=agent)
+    stranger, outside = Browser(c.base, c.http), Browser(c.base, c.http)
+    _, wallet = await c.world.owner()
+    await stranger.sign_in(wallet)
+    # What another owner answered is to a stranger as what there never was.
+    answered = await stranger.get(links[0])
+    c.world.clock.forward(minutes=10)
+    pages = [answered]
+    for browser in (stranger, owner):
+        pages += [await browser.get(link) for link in (*links, "/app/connect/s1.AbCdEfGh")]
+    form = {"csrf": (await stranger.get("/app")).token(), "decision": "allow", "agent": agent}
+    pages.append(await stranger.post(links[1], form))
+    for page in pages:
+        assert (page.status, page.one("h1").text) == (404, "This request to connect has run out")
+        assert "no such page" not in page.said
+        assert "Nothing can be connected by this link any more." in page.said
+        assert "Start connecting again in the app: a link lasts ten minutes." in page.said
+    assert len({p.said for p in pages[:5]}) == 1
+    for link in (*links, "/app/connect/s1.AbCdEfGh"):
+        shown = await outside.get(link)
+        assert shown.headers["Location"] == f"/app/sign-in?next={link}"
 
 
 async def test_a_consent_is_the_owners_own_act(c: Connecting) -> None:
@@ -812,12 +862,12 @@ async def test_a_page_of_ours_leads_to_consent_and_one_away_from_it(c: Connectin
 
 async def test_an_agent_has_twenty_grants_and_the_record_of_fifty(c: Connecting) -> None:
     m = c.mandate
-    link, browser = await c.link(), await c.browser()
-    token = (await browser.get(link)).token()
+    browser = await c.browser()
+    token = (await browser.get("/app")).token()
     codes = []
     for _ in range(22):
         form = {"csrf": token, "decision": "allow", "agent": m.agent.user_id or ""}
-        page = await browser.post(link, form)
+        page = await browser.post(await c.link(), form)
         codes.append(parameters(page.one("a").attributes["href"])["code"])
         assert (await c.redeemed(codes[-1])).status == 200
         c.world.clock.forward(seconds=1)

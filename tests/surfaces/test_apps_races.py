@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from http_shim import application
-from tests.surfaces.apps import DOCUMENT, Connecting, connecting
+from tests.app.site import Page
+from tests.surfaces.apps import DOCUMENT, Connecting, connecting, parameters
 from tests.surfaces.small import Reply, modern
 from tests.world import Evm, a_world
 
@@ -59,6 +60,29 @@ async def test_a_code_that_comes_many_times_at_once_is_redeemed_once_and_then_en
     assert {r.body["error"] for r in replies if r.status != 200} == {"invalid_grant"}
     assert (await called(c, good[0].body["access_token"])).status == 401
     assert [g["ended_by"] for g in await c.grants()] == ["reused"]
+
+
+async def test_a_request_that_is_answered_many_times_at_once_has_one_grant_ever(
+    c: Connecting,
+) -> None:
+    link, browser, agent = await c.link(), await c.browser(), c.mandate.agent.user_id or ""
+    form = {"csrf": (await browser.get(link)).token(), "agent": agent}
+    pages: list[Page] = []
+
+    async def answer(decision: str) -> None:
+        pages.append(await browser.post(link, form | {"decision": decision}))
+
+    async with anyio.create_task_group() as group:
+        for n in range(AT_ONCE):
+            group.start_soon(answer, ("allow", "deny")[n % 2])
+    (first,) = [p for p in pages if p.status == 200]
+    sent = parameters(first.one("a").attributes["href"])
+    others = {p.said for p in pages if p is not first}
+    assert {p.status for p in pages if p is not first} == {409}
+    assert len(others) == 1
+    assert ("you connected the app" in others.pop()) == ("code" in sent)
+    rows = await c.world.store.read(lambda uow: uow.grants.of_agent(agent))
+    assert len(rows) == len(sent.keys() & {"code"})
 
 
 async def test_a_refresh_token_that_comes_many_times_at_once_is_rotated_once(

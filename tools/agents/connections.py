@@ -110,6 +110,38 @@ def _no_ask() -> Refused:
 
 
 _START_AGAIN: Final = NextStep("Start connecting again in the app: a link lasts ten minutes")
+_ANSWERS: Final = "connect"  # the scope of the records of what was answered
+ANSWERED: Final[Mapping[str, str]] = {
+    "allow": "You answered this request already: you connected the app.",
+    "deny": "You answered this request already: you refused the app.",
+}
+
+
+def _check_unanswered(uow: UnitOfWork, caller: Caller, token: str) -> None:
+    """Refuse an ask that was answered. Errors: `conflict` with the answer, for the owner who gave
+    it; `not_found` for all others, as of an ask that there never was.
+    """
+    record = uow.idempotency.find(_ANSWERS, hashed(token))
+    if record is None or record.response is None:
+        return
+    answer = dict(record.response)
+    if answer.pop("owner_id") != caller.user_id:
+        raise _no_ask()
+    why = ANSWERED[str(answer["decision"])]
+    raise Refused(refusal("conflict", why=why, detail=answer, next=(_START_AGAIN,)))
+
+
+def _answer_once(
+    uow: UnitOfWork, caller: Caller, request: AnswerIn, agent_id: str | None, now: datetime
+) -> None:
+    """Note the answer of an ask, in the transaction of what it does: of two at once the later one
+    meets the other's. Errors: those of `_check_unanswered`.
+    """
+    key = hashed(request.ask)
+    if not uow.idempotency.acquire(_ANSWERS, key, key, now).new:
+        _check_unanswered(uow, caller, request.ask)
+    answer = {"owner_id": caller.user_id, "decision": request.decision, "agent_id": agent_id}
+    uow.idempotency.complete(_ANSWERS, key, 200, answer)
 
 
 CHANGED: Final = "What the app publishes of itself has changed, or cannot be read now."
@@ -205,7 +237,8 @@ async def ask_of(deps: Deps, caller: Caller, request: AskIn) -> Ask:
 
 
 def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
-    """Say what an app asks for, before the owner answers."""
+    """Say what an app asks for, before the owner answers. Errors: `conflict` afterwards."""
+    _check_unanswered(uow, ctx.caller, ctx.request.ask)
     ask = ctx.facts
     return AskTold(
         client_host=ask.client_host,
@@ -218,11 +251,13 @@ def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
 
 
 async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAnswer:
-    """Give an app a code for one agent, or tell it that the owner refuses. What is refused leaves
-    neither an agent nor a key behind.
+    """Give an app a code for one agent, or tell it that the owner refuses: once, whatever comes of
+    the code. What is refused leaves neither an agent nor a key behind.
     """
     ask = await ask_of(deps, caller, request)
     if request.decision == "deny":
+        now = deps.clock.now()
+        await written(deps, caller, lambda uow: _answer_once(uow, caller, request, None, now))
         refused = {"error": "access_denied", "state": ask.state, "iss": deps.config.base_url}
         to = with_parameters(ask.redirect_uri, refused)
         return ConnectAnswer(redirect=to, grant_id=None, agent_id=None)
@@ -230,6 +265,7 @@ async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAn
         raise invalid("agent_id", "an agent of yours, or agent_name for a new one")
     if request.hold_key and "wallet:act" not in ask.scopes:
         raise invalid("hold_key", "the app does not ask to act: it needs no key")
+    await deps.store.read(lambda uow: _check_unanswered(uow, caller, request.ask))
     await _check_document(deps, caller, ask)
     agent_id = request.agent_id or deps.ids.short("u_")
     now = deps.clock.now()
@@ -280,6 +316,7 @@ def _allowed(
     """The grant and its code. An agent that is made here has no API key: the app has its grant. No
     scope has anything of an owner's right in it.
     """
+    _answer_once(uow, ctx.caller, ctx.request, agent_id, ctx.now)
     if ctx.request.agent_name is None:
         agent = own_agent(uow, ctx.caller, agent_id, lock=True)
     else:
@@ -366,7 +403,7 @@ OPERATIONS: Final = (
         sessions_only=True,
         verbatim=frozenset({"ask"}),
         family="agents",
-        refusals=("not_found",),
+        refusals=("not_found", "conflict"),
     ),
     Operation(
         name="owner_connect_answer",
