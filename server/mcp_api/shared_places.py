@@ -89,6 +89,7 @@ class SharedPlaces:
         self._touched_at = deps.clock.now()
         self._known: OrderedDict[str, tuple[McpPlace | None, float]] = OrderedDict()
         self._used: set[str] = set()
+        self._renaming: set[str] = set()
 
     async def add(
         self,
@@ -124,7 +125,12 @@ class SharedPlaces:
         before, slot.place_hash = slot.place_hash or "", hashed(place_id)
         own, new = self._mine.pop(before), slot.place_hash
         self._mine[new] = replace(own, row=replace(own.row, place_hash=new))
-        await self._deps.store.write(lambda uow: uow.mcp.rename(before, new))
+        both = {before, new}
+        self._renaming |= both
+        try:
+            await self._deps.store.write(lambda uow: uow.mcp.rename(before, new))
+        finally:
+            self._renaming -= both
 
     async def find(self, place_id: str, kind: PlaceKind, credential: str | None) -> McpPlace | None:
         """A place of any process, by its id and the key that opened it; None for every other key
@@ -199,9 +205,13 @@ class SharedPlaces:
         """Add again what the others took for dead while this process stood still; after so long
         that nobody knows any more what was ended meanwhile, end it.
         """
+        # What is added or renamed while the rows are read has its row, though not among them.
+        held = dict(self._mine)
         known = await self._deps.store.read(lambda uow: uow.mcp.known(self.process), single=True)
-        for name in self._mine.keys() - known:
-            own, rested_s = self._mine[name], self._now() - self._mine[name].slot.used
+        for name, own in held.items():
+            if name in known | self._renaming or self._mine.get(name) is not own:
+                continue
+            rested_s = self._now() - own.slot.used
             used_at = at if own.slot.is_busy else at - timedelta(seconds=rested_s)
             try:
                 if at - self._touched_at > SESSION_RESTS:

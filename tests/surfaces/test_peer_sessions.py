@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -15,8 +16,13 @@ from aiohttp import ClientPayloadError, ClientResponse, ClientSession
 from mcp.server.sse import SseServerTransport
 from starlette.types import Scope
 
+from chain.chains import EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.settings import Config, Switches
 from server.mcp_api import session_limits, shared_places
-from server.mcp_api.session_limits import SlotLimits
+from server.mcp_api.session_limits import SessionSlot, SlotLimits
+from server.mcp_api.shared_places import SharedPlaces
+from server.system import SystemIds
 from storage.repositories.mcp_places import McpPlace
 from storage.store import Store
 from tests.surfaces.small import (
@@ -32,6 +38,7 @@ from tests.surfaces.small import (
 )
 from tests.waiting import STUCK_S
 from tests.world import START, Clock
+from tools.model.operation import Deps
 from tools.model.sealing import key_ring
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pg]
@@ -353,6 +360,81 @@ async def test_a_place_whose_owner_has_others_by_now_or_that_rested_too_long_end
         with anyio.fail_after(STUCK_S), suppress(ClientPayloadError):
             while await stream.content.readany():
                 """Pings, and then its end."""
+
+
+@dataclass
+class Holding:
+    """What holds places, and which of them were ended."""
+
+    here: list[SessionSlot] = field(default_factory=list)
+    over: list[str] = field(default_factory=list)
+
+    def slots(self) -> list[SessionSlot]:
+        return self.here
+
+    async def end_place(self, place_hash: str) -> None:
+        self.over.append(place_hash)
+
+
+@pytest.mark.usefixtures("quick_turns")
+@pytest.mark.parametrize("comes", ["behind the reading", "before its new name"])
+async def test_a_place_that_comes_while_a_process_puts_its_others_back_goes_on(
+    store: Store, monkeypatch: pytest.MonkeyPatch, comes: str
+) -> None:
+    system = Clock(), SystemIds(), Config(), SiweSignIn(), Switches()
+    deps, holder = Deps(store, EvmChains([]), *system), Holding()
+    places, limits = SharedPlaces(deps), SlotLimits(one=1, all=9, rest_s=99, listening_s=99)
+    system[0].forward(seconds=90)
+    slot = SessionSlot(True, "k", "u", used=0)
+    reads, writes = store.read, store.write
+    put_back, waits, goes_on = anyio.Event(), anyio.Event(), anyio.Event()
+    turns = 0
+
+    async def whole_turn() -> None:
+        seen = turns
+        while turns < seen + 2:
+            await anyio.sleep(0.01)
+
+    async def read(work: Any, *, single: bool = False) -> Any:
+        nonlocal turns
+        found = await reads(work, single=single)
+        turns += isinstance(found, list)  # its places that others ended
+        if isinstance(found, frozenset):  # the rows that there are of its places
+            put_back.set()
+            if comes == "behind the reading":
+                await goes_on.wait()
+        return found
+
+    async def late_write(work: Any) -> Any:
+        monkeypatch.setattr(store, "write", writes)
+        waits.set()
+        await goes_on.wait()
+        return await writes(work)
+
+    monkeypatch.setattr(store, "read", read)
+    with anyio.fail_after(STUCK_S):
+        async with anyio.create_task_group() as group:
+            if comes == "behind the reading":
+                group.start_soon(places.run, holder)
+                await put_back.wait()
+            await places.add(slot, "sse", "k", limits)
+            holder.here.append(slot)
+            if comes == "before its new name":
+                monkeypatch.setattr(store, "write", late_write)
+                group.start_soon(places.rename, slot, "x")
+                await waits.wait()
+                group.start_soon(places.run, holder)
+                await put_back.wait()
+                await whole_turn()
+                goes_on.set()
+            else:
+                await places.rename(slot, "x")
+                goes_on.set()
+                await whole_turn()
+            while await places.find("x", "sse", "k") is None:
+                await anyio.sleep(0.1)
+            group.cancel_scope.cancel()
+    assert holder.over == []
 
 
 async def test_what_was_ended_is_known_as_ended_to_a_process_that_stands_still(
