@@ -168,7 +168,7 @@ class HeldCalls:
         operations: Callable[[], Awaitable[Mapping[str, Operation]]],
         reply: ToolReply,
         caller_of: CallerOf,
-        result: Callable[[Operation, OperationResult], t.CallToolResult],
+        result: Callable[[Operation, OperationResult], dict[str, object]],
     ):
         self._deps, self._operations = deps, operations
         self._reply, self._caller_of, self._result = reply, caller_of, result
@@ -185,8 +185,8 @@ class HeldCalls:
         ctx: Context,
         params: t.CallToolRequestParams,
         reply: OperationResult,
-        plain: t.CallToolResult,
-    ) -> t.CallToolResult | t.InputRequiredResult | dict[str, object]:
+        plain: dict[str, object],
+    ) -> t.InputRequiredResult | dict[str, object]:
         """The answer of a held call to this client: a task, else once a request to open the page,
         else the plain one. Every other answer is the plain one.
         """
@@ -213,8 +213,8 @@ class HeldCalls:
         ctx: Context,
         item: Approval,
         params: t.CallToolRequestParams,
-        plain: t.CallToolResult,
-    ) -> t.CallToolResult | dict[str, object]:
+        plain: dict[str, object],
+    ) -> dict[str, object]:
         """The task of a held call. An item has one: another call of the same action is answered
         plainly, so that no task is two calls.
         """
@@ -252,8 +252,7 @@ class HeldCalls:
             caller = await self._caller_of(ctx.request, False)
             task = await written(self._deps, caller, lambda uow: uow.approvals.answer_task(ended))
         op = (await self._operations())[task.tool]
-        raw = self._result(op, OperationResult(task.status or 200, task.answer))
-        result = raw.model_dump(mode="json", by_alias=True, exclude_none=True)
+        result = self._result(op, OperationResult(task.status or 200, task.answer))
         message = f"The owner's answer: {item.status_at(now)}"
         return {"resultType": "complete", **_task(item, "completed", message, now)} | {
             "result": result

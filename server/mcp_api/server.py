@@ -148,7 +148,7 @@ class Tools:
 
     async def call(
         self, ctx: Context, params: t.CallToolRequestParams
-    ) -> t.CallToolResult | t.InputRequiredResult | dict[str, object]:
+    ) -> t.InputRequiredResult | dict[str, object]:
         """Call a tool: identity by message, the operation's one path, a refusal as a result."""
         if params.name not in self._shelf.tools():
             raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {params.name}")
@@ -304,10 +304,11 @@ def _arguments(
     return key, {n: v for n, v in arguments.items() if v is not None}
 
 
-def _result(op: Operation, reply: OperationResult, *, once: bool) -> t.CallToolResult:
-    """The reply as a tool result. A refusal, and an answer that names what to do next, are
-    identical in both contents (contract 1); another long one is told `once`, as structured content,
-    to a client of the era in which every client takes that.
+def _result(op: Operation, reply: OperationResult, *, once: bool) -> dict[str, object]:
+    """The reply as a tool result, in its wire form: of a model the SDK makes that, and holds it to
+    the schema of the client's era either way. A refusal, and an answer that names what to do next,
+    are identical in both contents (contract 1); another long one is told `once`, as structured
+    content, to a client of the era in which every client takes that.
     """
     body = {"refusal": dict(reply.body)} if reply.refused else dict(reply.body)
     text = encoded(body).decode()
@@ -316,12 +317,13 @@ def _result(op: Operation, reply: OperationResult, *, once: bool) -> t.CallToolR
     meta: dict[str, object] = {"wallet/http_status": reply.status}
     if REPLAYED.keys() <= reply.headers.keys():
         meta["wallet/replayed"] = True
-    return t.CallToolResult(
-        content=[t.TextContent(text=text)],
-        structured_content=body,
-        is_error=reply.refused,
-        _meta=meta,
-    )
+    return {
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": body,
+        "isError": reply.refused,
+        "resultType": "complete",
+        "_meta": meta,
+    }
 
 
 async def _no_prompts(ctx: Context, params: Params) -> t.ListPromptsResult:

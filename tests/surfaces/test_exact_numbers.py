@@ -17,6 +17,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from domain.refusals import Refused
 from http_shim.json_body import as_written, message
 from tests.surfaces.conftest import Service, stdio_env
 from tests.surfaces.small import HELLO, JSON, READY, by_key
@@ -186,6 +187,23 @@ def test_a_message_is_changed_only_where_a_double_tells_another_number() -> None
     )
     for odd in ("\0number", "\0number ", "\0number x", "\0number 1e9999"):
         assert as_written({"a": odd}) == {"a": odd}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["0.1234567", "[1,0.1234567]", "-1.0000000", '{"b":1e-7}', '["7.5",0.10000000000000000001]'],
+)
+def test_a_message_without_white_space_has_the_numbers_of_one_with_it(value: str) -> None:
+    spaced = f'{{"a": {value} }}'
+    assert message(f'{{"a":{value}}}'.encode()) == message(spaced.encode()) != spaced.encode()
+
+
+def test_a_key_that_comes_twice_is_refused_without_white_space_too() -> None:
+    for twice in (b'{"a":1,"a":1}', b'[{"a":{"b":1,"c":2,"b":1}}]', b'{"a":1,"\\u0061":1}'):
+        with pytest.raises(Refused):
+            message(twice)
+    once = b'{"a":{"a":[{"a":1},{"a":1}]},"b":"1.5","c":18446744073709551616}'
+    assert message(once) is once
 
 
 def test_one_number_has_one_hash_however_it_is_written() -> None:

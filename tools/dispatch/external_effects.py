@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
-
-import anyio
 
 from domain.refusals import Refused
 from storage.unit_of_work import UnitOfWork
@@ -64,7 +63,7 @@ class EffectRunner:
                 return started
             (value,) = started
         try:
-            with anyio.fail_after(self.effect.bound_s):
+            async with asyncio.timeout(self.effect.bound_s):
                 done = await self.effect.act(self.deps, self.caller, value)
         except Refused:
             await self._in_transaction(lambda uow, now: self._undo(uow, now, value))

@@ -9,7 +9,6 @@ from typing import Any
 
 import anyio
 import pytest
-from anyio import fail_after
 
 from domain.refusals import Refused, refusal
 from storage.store import Store
@@ -118,7 +117,7 @@ async def test_an_effect_that_takes_too_long_is_of_unknown_outcome(
 ) -> None:
     venue, deps = Venue(on_post=asyncio.Event().wait), deps_on(store, Clock())
     monkeypatch.setattr(
-        external_effects, "anyio", SimpleNamespace(fail_after=lambda _: fail_after(0))
+        external_effects, "asyncio", SimpleNamespace(timeout=lambda _: asyncio.timeout(0))
     )
     assert (await order(venue, deps)).body["error"] == "outcome_unknown"
     await _never_again(venue, deps)
