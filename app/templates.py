@@ -53,7 +53,7 @@ _FILTERS: Final = {
     "plain": untrusted_text.plain,
     "policy_field": partial(word, table=policy.FIELDS),
     "policy_side": policy.side,
-    "hall_status": partial(word, table=status.IN_HALL),
+    "status_name": status.state,
     "rank_need": partial(word, table=status.NEEDS),
     "mandate_pill": status.pill,
     "allowed_calls": clauses.allowed_calls,

@@ -47,21 +47,30 @@ REMAINING: Final[Mapping[str, str]] = {
     "per_day_usdc": _("Your limit per day"),
 }
 # What the caller of a request mends is the reader's own to mend: no agent reads a page.
+NOT_FIXED: Final = frozenset({"not_found", "wrong_status", "not_paused"})
 OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 
 def _who_fixes(code: str, who: str, page: str | None) -> str:
     """The party that can fix it; none where a page of ours goes on from here all the same, or where
-    nothing is found that could be.
+    nothing is found that could be, or a state that few leave again.
     """
-    if code == "not_found" or (who == "nobody" and page is not None):
+    if code in NOT_FIXED or (who == "nobody" and page is not None):
         return ""
     return WHO.get("owner" if code in OWN else who, "")
 
 
-def view(block: Json | None, public_id: str | None = None) -> Record | None:
+def _remaining(value: str, field: str) -> str:
+    """An amount that is left, or the nearest value of a field, as a form takes it."""
+    if field == "slippage_bps" and value.isdecimal():
+        return money.percent(int(value)) or value
+    return money.sentence_amount(value) if AMOUNT.fullmatch(value) else value
+
+
+def view(block: Json | None, public_id: str | None = None, shown_state: str = "") -> Record | None:
     """A refusal block (contract 1) as a person reads it: its sentences, the party that can fix it,
-    and the next step. None where nothing was refused.
+    and the next step. None where nothing was refused. `shown_state`: the word for the mandate's
+    state on the page.
     """
     if block is None:
         return None
@@ -74,12 +83,12 @@ def view(block: Json | None, public_id: str | None = None) -> Record | None:
     fields = (block.get("detail") or {}).get("fields") or ()
     return Record(
         title=TITLES.get(code, ELSE),
-        sentences=sentences(code, str(block["reason"])),
+        sentences=sentences(code, str(block["reason"]), shown_state),
         who_fixes=_who_fixes(code, block["who_fixes"], page),
         retry_safe=block["retry_safe"],
         retry_at=block.get("retry_at"),
         remaining=tuple(
-            (REMAINING[n], money.sentence_amount(v) if AMOUNT.fullmatch(str(v)) else str(v))
+            (REMAINING[n], _remaining(str(v), str(remaining.get("field"))))
             for n, v in remaining.items()
             if n in REMAINING
         ),

@@ -13,6 +13,7 @@ from app.page_context import PageRequest, PageRoute
 from app.pages.mandate import recorded_value
 from app.replies import Json, Record
 from app.words import money
+from app.words.status import shown_state
 from app.words.text import _
 from domain.money import Usdc
 
@@ -159,7 +160,7 @@ def show_action(
         sending=send,
         closes=locked,
         left_in_purse=_left_in_purse(read) if kind == "withdraw" else None,
-        problem=refusal.view(refused, public_id),
+        problem=refusal.view(refused, public_id, shown_state(read)),
     )
     return visit.show("act.html", view, chain_id=read["mandate"]["chain_id"])
 

@@ -84,8 +84,9 @@ BESIDE_REASON: Final[Mapping[str, str]] = {
     "wallet_venue_unavailable": _("The venue does not answer. Nothing was sent."),
 }
 SENTENCES: Final[Mapping[str, str]] = {**ALONE, **BESIDE_REASON}
-# The registry names a state as it is stored; a page, by the word of its pill.
-WRONG_STATUS: Final = _("The mandate’s state is “{status}”: {action} is not possible now.")
+# The registry names a state as it is stored, and what was asked for; a page names the state by the
+# word of its pill, and is itself about what was asked for.
+WRONG_STATUS: Final = _("The mandate’s state is “{status}”. This is not possible in that state.")
 NOT_PLAIN: Final = "it is not a plain decimal number"
 PLAIN_AMOUNT: Final = _(
     "“{value}” is not an amount. Enter digits alone, with a point before decimals: 1000.50."
@@ -102,6 +103,10 @@ FIELDS: Final[Mapping[str, str]] = {
     "amount": _("Amount in USDC"),
     "note": _("What is the money for?"),
     "notional_usdc": _("Order value"),
+    "size": _("Size"),
+    "limit_px": _("My price"),
+    "product": _("Product"),
+    "slippage_bps": _("Largest price difference"),
 }
 # What a schema says of a value, and what a person is told.
 PROBLEMS: Final = (
@@ -177,6 +182,8 @@ def in_words(code: str, reason: str) -> str:
     if values is None:
         return in_language(reason)
     translated = {name: in_language(value) for name, value in values.items()}
+    if "field" in translated:
+        translated["field"] = _label(values["field"])
     return _VALUE.sub(r"{\1}", str(_(REFUSALS[code].sentence))).format_map(translated)
 
 
@@ -187,13 +194,15 @@ def _values(code: str, reason: str) -> Mapping[str, str] | None:
     return match.groupdict() if match else None
 
 
-def sentences(code: str, reason: str) -> tuple[Markup, ...]:
-    """Sentences that explain a refusal, the most useful first."""
+def sentences(code: str, reason: str, shown_state: str = "") -> tuple[Markup, ...]:
+    """Sentences that explain a refusal, the most useful first; `shown_state` is the word for the
+    mandate's state beside them, where the page has one.
+    """
     own = SENTENCES.get(code)
     values = _values(code, reason) or {}
     if code == "wrong_status" and values:
-        own = _(WRONG_STATUS).format(status=state(values["status"]), action=values["action"])
-        return (escape(own),)
+        shown_state = shown_state or state(values["status"])
+        return (escape(_(WRONG_STATUS).format(status=shown_state)),)
     if code == "invalid_number" and values.get("why") == NOT_PLAIN:
         return (escape(_(PLAIN_AMOUNT).format(value=values["value"].strip("'"))),)
     if code == "invalid_number" and AMOUNT.fullmatch(values.get("value", "")):

@@ -45,23 +45,19 @@ NEEDS: Final[Mapping[str, str]] = {
     "days_live": _("days live"),
     "trades_measured": _("measured actions"),
     "funded_mandates": _("funded mandates"),
-    "foreign_capital_usdc": _("USDC of other people"),
+    "foreign_capital_usdc": _("money of other people"),
 }
 """A condition of the ranking."""
-IN_HALL: Final[Mapping[str, str]] = {
-    "signed": _("signed"),
-    "working": _("active"),
-    "stopped": _("stopped"),
-    "settled": _("settled"),
-    "cancelled": _("cancelled"),
-    "draft": _("draft"),
-}
-"""The status of a mandate that an agent works under."""
 
 
 def state(status: str) -> str:
     """A status as it is stored, in the word of its pill."""
     return str(_("Active") if status == "working" else _(PLAIN[status].text))
+
+
+def shown_state(read: Json) -> str:
+    """The state of a mandate in a word, as its pill begins."""
+    return state("working") if pill(read).tone == "good" else str(pill(read).text)
 
 
 def pill(read: Json) -> Pill:

@@ -8,6 +8,7 @@ from typing import Final
 
 from app.replies import Json, Record
 from app.words.text import _
+from domain.reads.step import TOLD_BY
 
 TITLES: Final[Mapping[str, str]] = {
     "buy": _("Put to work"),
@@ -86,12 +87,6 @@ LEADS: Final = (
     "deposit", "stop", "resolve", "payout", "paused", "resumed",
 )  # fmt: skip
 
-TOLD_BY: Final = {
-    "stop": "paused",
-    "into_purse": "purse_funded",
-    "out_of_purse": "purse_drained",
-}
-
 
 def attempt(refused: Json) -> str:
     """The title of an attempt that was refused, by its reason."""
@@ -132,8 +127,8 @@ def rank(code: str) -> int:
     return LEADS.index(code) if code in LEADS else len(LEADS)
 
 
-def _numbers(steps: Iterable[Json], name: str) -> str:
-    return ", ".join(str(n) for n in sorted({n for s in steps for n in s[name]}))
+def _numbers(steps: Iterable[Json], name: str) -> tuple[int, ...]:
+    return tuple(sorted({n for s in steps for n in s[name]}))
 
 
 def _line(group: list[Json], markets: Mapping[str, str]) -> Record:
@@ -192,9 +187,7 @@ def lines(
 
 
 def _telling(group: list[Json]) -> list[Json]:
-    """The steps without what another says already: a stop pauses, a call moves what the purse says
-    that it got or gave.
-    """
+    """The steps without what another says already."""
     codes = {s["code"] for s in group}
     repeated = {TOLD_BY[code] for code in codes & TOLD_BY.keys()}
     return [s for s in group if s["code"] not in repeated]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -17,11 +17,12 @@ from domain.money import Usdc
 from domain.reads.purse import bought
 from domain.reads.row_models import ReportedBy
 from domain.reads.statement import NOTHING, Figures, figures
-from domain.reads.step import Step, to_step
+from domain.reads.step import TOLD_BY, Step, to_step
 from domain.times import Timestamp
 from domain.wire_fields import LEFT_OUT, copy_fields, described
 
 ADJUSTMENT: Final = "adjustment"
+_TELLERS: Final = {repeated: telling for telling, repeated in TOLD_BY.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,8 @@ class StatementRow(Figures):
     """One row of the record with what it changes of the statement's figures.
 
     An action that its agent reported and the chain shows is one row, the chain's, under the
-    report's code and in the agent's words: its amount counts once.
+    report's code and in the agent's words: its amount counts once. So does that of a call which a
+    purse logs too: where the purse's own row stands apart from the call's, it has no amount.
 
     `counter_value` is the change of what the open positions are worth: what a buy got, what a sale
     gave. A row of code `adjustment` names no event: it holds what rows of earlier days change that
@@ -141,6 +143,23 @@ def changes_nothing(row: StatementRow) -> bool:
     return moved == same and row.worth.start == row.worth.end
 
 
+def _steps(events: Sequence[Event], twins: Mapping[int, Event]) -> Iterator[Step]:
+    for event in events:
+        twin = twins.get(event.seq)
+        yield to_step(event, matched=twin is not None, twin=twin)
+
+
+def _teller(steps: Sequence[Step], n: int) -> int | None:
+    """The place of the step that tells what another of its transaction repeats, one beside it
+    first; None where the step repeats nothing.
+    """
+    step, code = steps[n], _TELLERS.get(steps[n].code)
+    if code is None or step.tx_hash is None:
+        return None
+    tells = (m for m, s in enumerate(steps) if s.code == code and s.tx_hash == step.tx_hash)
+    return min(tells, key=lambda m: abs(m - n), default=None)
+
+
 def statement_rows(
     before: LedgerState,
     states: Sequence[LedgerState],
@@ -154,18 +173,25 @@ def statement_rows(
     Shapes: `events` are oldest first, and `states` the folds after each; `twins` are the other
     sides of those that were told twice, by `seq`; `after` is the fold of everything that happened
     before the end of theirs, `claimed` the agents' reports by now, which say what was bought. A
-    mark, and a report beside the chain's row, is left out where it changes nothing.
+    mark, a report beside the chain's row, and what another row of the transaction tells is left out
+    where it changes nothing.
     """
+    steps = tuple(_steps(events, twins))
+    told_by = {n: teller for n in range(len(steps)) if (teller := _teller(steps, n)) is not None}
     last = before
-    for event, event_state in zip(events, states, strict=True):
+    for n, (event, step) in enumerate(zip(events, steps, strict=True)):
+        if told_by.get(n) in (n - 1, n + 1):  # the row beside this one tells what both change
+            continue
+        event_state = states[n + 1] if told_by.get(n + 1) == n else states[n]
         twin = twins.get(event.seq)
-        step = to_step(event, matched=twin is not None, twin=twin)
         by_agent = event.reported_by is Reporter.AGENT
         words = step if twin is None or by_agent else to_step(twin, matched=True, twin=event)
         resource, _ = bought(event, claimed) if step.params.purse is not None else (None, None)
         row = _row(step, words, last, event_state, resource)
         last = event_state
-        is_told_elsewhere = step.code == "mark" or (by_agent and twin is not None)
+        if n in told_by:
+            row = replace(row, amount_usdc=None)
+        is_told_elsewhere = step.code == "mark" or n in told_by or (by_agent and twin is not None)
         if not is_told_elsewhere or not changes_nothing(row):
             yield row
     if events and not changes_nothing(late := _adjustment(last, after, events[-1].occurred_at)):

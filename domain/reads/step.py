@@ -52,6 +52,7 @@ from domain.wire_fields import LEFT_OUT, copy_fields, described, wire_name
 TEXT_SHOWN: Final = 2_000
 ALL_CLAUSES: Final = tuple(range(1, 11))
 ACTION_CLAUSES: Final = (2, 3, 4, 5, 8)
+EXIT_CLAUSES: Final = (5,)  # after the close the caps, the line and the period bind nothing
 ACTING: Final = frozenset({LedgerKind.BUY, LedgerKind.SELL, LedgerKind.MOVE})
 
 REFUSED_BY: Final[Mapping[str, ClauseKey]] = {
@@ -124,6 +125,14 @@ IN_PURSE: Final[Mapping[str, tuple[StepKind, str, str]]] = {
     "came_in": ("outcome", "purse_came_in", "done"),
     "voided": ("control", "purse_voided", "done"),
 }
+TOLD_BY: Final[Mapping[str, str]] = {
+    "stop": "paused",
+    "into_purse": "purse_funded",
+    "out_of_purse": "purse_drained",
+}
+"""A code that tells a transaction, with the one that repeats it: a stop pauses, and a call moves
+what the purse says that it got or gave.
+"""
 
 NOWHERE: Final = StepTarget()
 NOTHING: Final = StepParams()
@@ -178,6 +187,11 @@ def _group(event: Event) -> str:
     return event.tx_hash or approval_id or event.event_id
 
 
+def _checked(payload: Payload) -> tuple[int, ...]:
+    """The clauses that an action was held to."""
+    return EXIT_CLAUSES if isinstance(payload, Unwound) else ACTION_CLAUSES
+
+
 def _target(payload: Payload) -> StepTarget:
     if isinstance(payload, VenueFilled):
         return StepTarget(market=f"{payload.venue}:{payload.product}")
@@ -195,7 +209,7 @@ def to_step(event: Event, *, matched: bool, twin: Event | None = None) -> Step:
     is_by_agent, body = event.reported_by is Reporter.AGENT, event.content.body
     kind, code, status = _classify(event, matched)
     broken = tuple(sorted({n for c in event.violation_codes if (n := clause_of(c)) is not None}))
-    checked = ACTION_CLAUSES if kind in ("action", "outcome") and event.kind in ACTING else ()
+    checked = _checked(body) if kind in ("action", "outcome") and event.kind in ACTING else ()
     clause_numbers = {*checked, *broken, *refused_by(event)}
     statement = body if isinstance(body, AgentStatement) else None
     own = statement if is_by_agent else None

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
+from domain.mandates.clauses import percent
 from domain.money import BPS, Usdc
 from domain.trading.indices import text
 from domain.trading.order_gate import FieldProblem
@@ -95,7 +96,7 @@ def priced(
     Rules: tick, lot, least value, price band, slippage, the venue's cap on open interest.
     """
     if request.slippage_bps is not None and request.slippage_bps > most_bps:
-        rule = f"at most {most_bps} basis points"
+        rule = f"at most {percent(most_bps)} off the best price"
         return FieldProblem(field="slippage_bps", rule=rule, nearest=str(most_bps))
     if at_cap and not request.reduce_only:
         return FieldProblem(field="product", rule="it takes no more open interest at the venue")
@@ -108,7 +109,7 @@ def priced(
     if size * limit_px < LEAST and not request.reduce_only:
         name = "size" if request.size is not None else "notional_usdc"
         return FieldProblem(
-            field=name, rule="an order is worth 10 USDC or more", nearest="10.000000"
+            field=name, rule="an order is worth 10.00 USDC or more", nearest="10.000000"
         )
     return Priced(size=size, limit_px=limit_px, notional=notional(size, limit_px), quote=quote)
 

@@ -103,6 +103,7 @@ async def test_the_file_of_a_week_sums_up_to_its_statement(site: Site) -> None:
     for column, value in wanted.items():
         assert sums[column] == value, column
         assert sum(Decimal(row[column] or 0) for row in rows) == Decimal(value), column
+    assert "paused" not in {row["kind"] for row in rows}  # the stop says so
     assert sums["value_after_usdc"] == rows[-1]["value_after_usdc"] == week["worth"]["end"]
     assert {row["mandate"] for row in rows} == {m.id}
     assert all(row["transaction"] for row in rows if row["kind"] in ("deposit", "withdraw"))

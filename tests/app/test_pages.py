@@ -474,6 +474,43 @@ async def test_public_pages_need_no_session(site: Site) -> None:
         assert "For support" in page.said
 
 
+async def test_nothing_is_estimated_where_no_way_to_get_usdc_is_known(site: Site) -> None:
+    page = await site.browser().get("/app/deposit")
+    assert "knows no way to get USDC" in page.said
+    assert page.all("form", action="/app/deposit") == []
+    refused = await site.browser().get("/app/deposit?amount=-1")
+    assert len(refused.all("form", action="/app/deposit")) == 1  # to be corrected
+
+
+async def test_a_paused_mandate_is_called_paused_wherever_something_is_refused(site: Site) -> None:
+    _, browser, base = await site.of(LIVES["paused"](site.world))
+    for path in ("drain", "sweep", "unwind?market=test-market", "void"):
+        page = await browser.get(f"{base}/{path}")
+        assert "The mandate’s state is “Paused”." in page.said, path
+        assert "You can fix this." not in page.said
+    unwinding = await browser.get(f"{base}/unwind")
+    assert "The mandate is not stopped yet." in unwinding.said
+
+
+async def test_the_record_counts_the_clauses_that_an_action_was_held_to(site: Site) -> None:
+    _, browser, base = await site.of(LIVES["settled with cash"](site.world))
+    record = await browser.get(f"{base}/record")
+    assert "Put to work · Test Market" in record.said
+    assert "allowed by clauses 2, 3, 4, 5, 8" in record.said
+    closed = record.said.partition("Position closed")[2].partition("UTC")[0]
+    assert "allowed by clause 5" in closed  # after the close no cap and no period binds
+
+
+async def test_the_hall_tells_amounts_and_states_as_every_page_does(site: Site) -> None:
+    m = await working(site.world)
+    page = await site.browser().get(f"/app/hall/{m.agent.user_id}")
+    assert "money of other people: 0.00 USDC of 100.00 USDC" in page.said
+    assert "Active own" in page.said
+    assert "stops at the stop line: 0, by the agent: 0" in page.said
+    cells = page.all("td", class_="num")
+    assert all("data-h" in e.attributes for e in cells)  # on a phone each stands under its name
+
+
 async def test_a_deposit_shows_a_code_for_the_owners_own_wallet_and_estimates_only(
     site: Site,
 ) -> None:

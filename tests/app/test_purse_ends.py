@@ -38,7 +38,7 @@ async def test_the_way_out_brings_what_is_in_the_purse_back_before_the_result_is
     assert "18.63 USDC is still in the purse. Bring it back first" in withdrawing.said
     assert f"{base}/leave" in withdrawing.links()
     early = await browser.get(f"{base}/drain")
-    assert "(until then only its agent can) is not possible now" in early.said
+    assert "The mandate’s state is “Active”. This is not possible" in early.said
     stop = await browser.get(f"{base}/stop")
     assert (await send(purse.m, browser, stop, base)).headers["Location"] == f"{base}/leave"
     leaving = await browser.get(f"{base}/leave")
@@ -78,7 +78,7 @@ async def test_what_is_left_in_the_purse_after_the_settlement_comes_to_the_owner
     await purse.fund("1.37")
     await ticks(paying.world).round()
     _, browser, base = await paying.of(_is(purse))
-    assert "before its vault is settled" in (await browser.get(f"{base}/sweep")).said
+    assert "This is not possible in that state." in (await browser.get(f"{base}/sweep")).said
     withdrawn = await browser.get(f"{base}/withdraw")
     gone = await send(purse.m, browser, withdrawn, base)
     assert gone.headers["Location"] == f"{base}/leave"
@@ -87,7 +87,7 @@ async def test_what_is_left_in_the_purse_after_the_settlement_comes_to_the_owner
     assert "Bring 1.37 USDC back from the purse" in leaving.said
     assert [e.text for e in leaving.all("li", aria_current="step")] == ["4Empty the purse"]
     assert f"{base}/sweep" in leaving.links()
-    assert "sweep it to the owner" in (await browser.get(f"{base}/drain")).said
+    assert "“Settled”. This is not possible" in (await browser.get(f"{base}/drain")).said
     page = await browser.get(f"{base}/sweep")
     fine(page)
     assert (await send(purse.m, browser, page, base)).headers["Location"] == f"{base}/leave"

@@ -130,7 +130,7 @@ async def test_a_market_that_only_the_agent_can_leave_is_named_before_the_signat
         listed = await browser.get("/app/markets")
         fine(listed)
         assert listed.said.count(AGENT_ONLY) == 1
-        assert "by its name, without the agent" in listed.said
+        assert "you close the position yourself, without the agent" in listed.said
         m, browser, page = await way_out(site, stopped(site.world, markets, "hard"))
         assert AGENT_ONLY in page.said
         assert "At the latest" in page.said

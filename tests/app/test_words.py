@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from app.components.refusal import view as refusal_view
 from app.words import addresses, money, refusals, status, times, untrusted_text
 from domain.mandates.mandate import Status
 from domain.money import Usdc
 from domain.refusals import Refused, refusal
+from domain.trading.order_gate import FieldProblem, invalid_order
 
 
 @pytest.mark.parametrize(
@@ -132,11 +134,29 @@ def test_an_address_is_whole_and_in_fours() -> None:
     assert addresses.short("0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC") == "0x3C44…93BC"
 
 
+def test_a_field_of_an_order_is_called_as_its_form_calls_it() -> None:
+    fault = FieldProblem(field="slippage_bps", rule="at most 5% off the best price", nearest="500")
+    block = invalid_order(fault).as_json("owner")
+    shown = refusal_view(block)
+    assert shown is not None
+    assert shown["sentences"][1] == (
+        "The order cannot be taken: Largest price difference: at most 5% off the best price."
+    )
+    assert shown["remaining"] == (("Nearest allowed value", "5%"),)
+    fault = FieldProblem(
+        field="notional_usdc", rule="an order is worth 10.00 USDC or more", nearest="10.000000"
+    )
+    shown = refusal_view(invalid_order(fault).as_json("owner"))
+    assert shown is not None
+    assert "Order value: an order is worth 10.00 USDC or more" in shown["sentences"][1]
+    assert shown["remaining"] == (("Nearest allowed value", "10.00 USDC"),)
+
+
 def test_a_state_in_a_refusal_is_the_word_of_its_pill() -> None:
     for stored, word in (("working", "Active"), ("signed", "Signed, not funded")):
         reason = refusal("wrong_status", status=stored, action="pausing it").reason
         (told,) = refusals.sentences("wrong_status", reason)
-        assert told == f"The mandate’s state is “{word}”: pausing it is not possible now."
+        assert told == f"The mandate’s state is “{word}”. This is not possible in that state."
     assert {s.value for s in Status} <= {"working", *status.PLAIN}
 
 

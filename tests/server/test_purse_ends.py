@@ -191,6 +191,27 @@ async def test_the_statement_of_a_week_adds_up_to_the_last_digit(world: World) -
         )
 
 
+async def test_what_goes_into_a_purse_and_comes_out_of_it_is_one_row_each(world: World) -> None:
+    purse = await opened(world)
+    await purse.fund("20")
+    await purse.fund("10")
+    await ticks(world).round()
+    await stopped(purse)
+    await ticks(world).round()  # the keeper brings back what lies in the purse
+    await ticks(world).round()
+    read = (await purse.m.as_owner("owner_statement_rows", limit=200)).body
+    told = [(r["code"], r["amount_usdc"]) for r in read["rows"] if r["tx_hash"] is not None]
+    assert [row for row in told if row[0] not in ("resolve", "withdraw")] == [
+        ("deposit", "500.000000"),
+        ("into_purse", "20.000000"),
+        ("into_purse", "10.000000"),
+        ("stop", None),
+        ("out_of_purse", "30.000000"),
+    ]
+    for name, whole in read["sums"]["spent"].items():
+        assert str(total(Usdc.parse(r["spent"][name]) for r in read["rows"])) == whole, name
+
+
 async def test_the_clause_tells_the_float_and_the_hub_enforces_it(world: World) -> None:
     limits = {"per_payment_usdc": "1", "per_day_usdc": "30", "float_usdc": "20"}
     purse = await opened(world, hosts=["api.example"], purse=limits)
