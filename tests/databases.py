@@ -263,6 +263,19 @@ def database_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "pg_url"))
 
 
+@pytest.fixture(
+    params=[
+        pytest.param("sqlite", marks=pytest.mark.play),
+        pytest.param("postgresql", marks=pytest.mark.pg),
+    ]
+)
+def processes_url(request: pytest.FixtureRequest) -> str:
+    """A fresh migrated database for processes that share it: PostgreSQL, as several processes are run;
+    in make plays also SQLite, whose writers take turns in one process as in two.
+    """
+    return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "pg_url"))
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.pg)])
 def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database without any table, once on each kind."""

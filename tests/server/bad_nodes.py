@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal
 
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -35,7 +36,16 @@ Scenario = Literal[
     "dies mid-step",
 ]
 SCENARIOS: Final[tuple[Scenario, ...]] = Scenario.__args__  # type: ignore[attr-defined]
-LAG: Final = 8
+LAG: Final = 3
+# Where the bad node stands among three, and how deep a block is believed. What is believed at once
+# is read the same way wherever the node stands: those places are played in make plays.
+PLACES: Final = pytest.mark.parametrize(
+    ("place", "confirmations"),
+    [
+        (0, 0), (0, 3), (1, 3), (2, 3),
+        pytest.param(1, 0, marks=pytest.mark.play), pytest.param(2, 0, marks=pytest.mark.play),
+    ],
+)  # fmt: skip
 EXECUTED: Final = abi_codec.event_topics("MandateVault")
 
 
@@ -175,4 +185,4 @@ def stopped_on(own: DevChain, wallet: LocalWallet, vault: str) -> None:
     assert "result" in told, told
 
 
-__all__ = ["CHAIN_ID", "SCENARIOS", "Node", "Scenario", "stopped_on", "twin"]
+__all__ = ["CHAIN_ID", "PLACES", "SCENARIOS", "Node", "Scenario", "stopped_on", "twin"]

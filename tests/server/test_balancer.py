@@ -190,6 +190,7 @@ def assert_retry_safe(tallies: Mapping[str, Tally], turns: int, over: str) -> No
         assert tally.errors.total() <= CLIENTS * turns
 
 
+@pytest.mark.play  # as long as two processes take to stop and start
 async def test_a_process_that_stops_and_starts_costs_an_error_that_is_safe_to_retry_at_most(
     pg_url: str,
 ) -> None:

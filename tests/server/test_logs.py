@@ -60,7 +60,7 @@ async def called(base: str) -> None:
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_json_lines_name_request_and_mandate_and_hold_no_secret_even_at_debug(
-    tmp_path: Path,
+    sqlite_url: str, tmp_path: Path
 ) -> None:
     port = free_port()
     more = {

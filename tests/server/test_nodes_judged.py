@@ -24,14 +24,14 @@ from server.settings import Settings
 from server.wiring import Runtime
 from storage.integrity.ledger_check import verify
 from tests.chain_campaign.life import told_here
-from tests.server.bad_nodes import SCENARIOS, Node, Scenario, stopped_on
+from tests.server.bad_nodes import PLACES, SCENARIOS, Node, Scenario, stopped_on
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, own_evm, working
 from venue.venues import Networks
 
 evm = own_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-ROUNDS = 12
+ROUNDS = 6
 
 
 @pytest.fixture
@@ -96,8 +96,7 @@ async def logs(world: World, m: Mandated) -> list[tuple[int, int, str, str]]:
     return sorted((g.block.number, g.log_index, g.tx_hash, g.block.at.isoformat()) for g in told)
 
 
-@pytest.mark.parametrize("confirmations", [0, 3])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@PLACES
 @pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_one_bad_node_of_three_makes_no_wrong_figure_and_stops_no_reading(
     world: World, scenario: Scenario, place: int, confirmations: int

@@ -19,7 +19,7 @@ from server.settings import Settings
 from server.wiring import Runtime
 from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
-from tests.server.bad_nodes import Node
+from tests.server.bad_nodes import PLACES, Node
 from tests.server.lying_nodes import LIES, Liar, Lie, Tired
 from tests.server.test_nodes_judged import ROUNDS, a_round, logs, read_through, rows, spend
 from tests.server.test_record_marks import worth
@@ -57,8 +57,7 @@ async def figures(m: Mandated) -> tuple[Any, ...]:
     return status, progress["cash"], str(vault.cash), progress.get("data_issue", False)
 
 
-@pytest.mark.parametrize("confirmations", [0, 3])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@PLACES
 @pytest.mark.parametrize("lie", OF_MONEY)
 async def test_one_that_lies_where_it_pays_makes_no_wrong_figure(
     world: World, lie: Lie, place: int, confirmations: int
@@ -91,8 +90,7 @@ async def test_one_that_lies_where_it_pays_makes_no_wrong_figure(
             assert "contradicts the others" in ticks.parts.chains.faults()[CHAIN_ID][1]
 
 
-@pytest.mark.parametrize("confirmations", [0, 3])
-@pytest.mark.parametrize("place", [0, 1, 2])
+@PLACES
 async def test_a_claim_ends_by_no_receipt_of_one_node(
     world: World, place: int, confirmations: int
 ) -> None:

@@ -29,7 +29,6 @@ from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from domain.settings import Config
 from server.system import SystemClock, SystemIds
-from storage.schema import migrate
 from storage.store import Store, open_store
 from tests.databases import PATIENT
 from tests.ports import free_port
@@ -40,7 +39,7 @@ from tests.world import CHAIN_ID
 from tools.model.operation import Deps
 from tools.model.webhook_signing import WebhookSigning
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("sqlite_url")]
 KEY = "k" * 32
 
 
@@ -117,8 +116,7 @@ async def until(holds: Callable[[], Any]) -> None:
 
 @asynccontextmanager
 async def kept(folder: Path, url: str) -> AsyncIterator[Kept]:
-    database = f"sqlite:///{folder / 'w.sqlite'}"
-    await anyio.to_thread.run_sync(migrate.upgrade, database)
+    database = f"sqlite:///{folder / 'wallet.sqlite'}"
     store = await open_store(database, PATIENT)
     chains, clock = EvmChains([ChainConfig(CHAIN_ID)]), SystemClock()
     deps = Deps(store, chains, clock, SystemIds(), Config(webhook_allow_private=True), SiweSignIn(),

@@ -29,8 +29,9 @@ EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Of a process whose database lies in a folder, where the fixture `sqlite_url` puts one."""
     return PATIENTLY | {
-        "PATH": os.defpath, "WALLET_DATABASE_URL": f"sqlite:///{folder / 'w.sqlite'}", "WALLET_DOOR": "on",
+        "PATH": os.defpath, "WALLET_DATABASE_URL": f"sqlite:///{folder / 'wallet.sqlite'}", "WALLET_DOOR": "on",
         "WALLET_LOG_LEVEL": "WARNING", "WALLET_RATE_CHALLENGES": "0", "WALLET_RATE_ANONYMOUS": "0", "PYTHONPATH": str(Path(__file__).parents[2]),
     } | more  # fmt: skip
 
@@ -41,7 +42,7 @@ def wallet(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(sqlite_url: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     port = free_port()
     process = subprocess.Popen(
         [*WALLET, "serve", "--port", str(port)], env=environment(tmp_path, WALLET_BASE_URL=f"http://127.0.0.1:{port}"),
@@ -156,8 +157,9 @@ def test_switches_and_keys_are_managed_from_the_command_line(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_backed_up_is_said_without_a_traceback(tmp_path: Path) -> None:
-    wallet(tmp_path, "db", "upgrade")
+def test_what_cannot_be_backed_up_is_said_without_a_traceback(
+    sqlite_url: str, tmp_path: Path
+) -> None:
     copy = str(tmp_path / "copy.sqlite")
     assert wallet(tmp_path, "db", "backup", copy).returncode == 0
     again = wallet(tmp_path, "db", "backup", copy)
@@ -248,9 +250,9 @@ async def test_the_demo_plays_every_chapter_is_worked_against_and_leaves_nothing
 
 @pytest.mark.slow
 def test_mcp_on_stdio_lists_its_tools_without_loading_what_only_a_call_needs(
+    sqlite_url: str,
     tmp_path: Path,
 ) -> None:
-    assert wallet(tmp_path, "db", "upgrade").returncode == 0
     hello = {
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
         "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},

@@ -30,9 +30,20 @@ from tools.model.switches import switches
 pytestmark = pytest.mark.anyio
 
 
+# What writes rows, finds them again and takes them back is played on both databases.
+engines = pytest.mark.parametrize(
+    "url", ["sqlite_url", pytest.param("pg_url", marks=pytest.mark.pg)], indirect=True
+)
+
+
 @pytest.fixture
-async def world(database_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(database_url, evm, purses=True) as made:
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(getattr(request, "param", "sqlite_url")))
+
+
+@pytest.fixture
+async def world(url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(url, evm, purses=True) as made:
         yield made
 
 
@@ -52,6 +63,7 @@ async def agrees(purse: Purse) -> None:
     assert (await verify(purse.world.store)).ok
 
 
+@engines
 async def test_what_is_put_in_and_paid_is_measured(world: World) -> None:
     purse = await opened(world)
     await purse.fund("20")
@@ -124,6 +136,7 @@ async def test_transfers_of_nothing_and_gifts_before_the_first_fund_are_no_riddl
     await agrees(purse)
 
 
+@engines
 async def test_an_owner_who_makes_open_payments_void_is_in_the_record(world: World) -> None:
     purse = await opened(world)
     await purse.fund("20")
@@ -161,6 +174,7 @@ async def test_a_stranger_who_settles_first_settles_the_same_payment(world: Worl
     await agrees(purse)
 
 
+@engines
 async def test_two_payments_in_one_transaction_are_two_rows(world: World) -> None:
     purse, other = await opened(world), PAYEE[:-1] + "d"
     await purse.fund("20")
@@ -174,6 +188,7 @@ async def test_two_payments_in_one_transaction_are_two_rows(world: World) -> Non
     await agrees(purse)
 
 
+@engines
 async def test_a_purse_that_pays_another_is_told_in_both(world: World) -> None:
     purse, other = await opened(world), await opened(world)
     await purse.fund("20")
@@ -232,6 +247,7 @@ async def test_a_payment_of_which_nobody_says_what_it_bought_is_flagged_after_an
     assert rules["payment_unreported"] is False
 
 
+@engines
 async def test_a_flag_goes_with_its_payment_and_comes_back_with_it_after_its_hour(
     world: World,
 ) -> None:
@@ -324,6 +340,7 @@ async def test_a_report_of_a_bill_that_is_none_is_refused(
     assert (told.status, told.body["error"]) == (400, "invalid_request")
 
 
+@engines
 async def test_a_payment_whose_bill_was_made_here_needs_no_report(world: World) -> None:
     purse, keeper = await opened(world), ticks(world)
     await purse.fund("20")
@@ -350,6 +367,7 @@ async def test_a_payment_whose_bill_was_made_here_needs_no_report(world: World) 
     await agrees(purse)
 
 
+@engines
 @pytest.mark.parametrize("new_first", [False, True])
 async def test_a_bill_is_settled_by_the_transaction_that_stands_in_any_order_of_rows(
     world: World, new_first: bool
@@ -394,6 +412,7 @@ async def told_logs(world: World, act: Callable[[], Awaitable[object]]) -> list[
     return seen
 
 
+@engines
 async def test_bills_live_again_when_what_made_them_void_is_gone(world: World) -> None:
     purse, keeper = await opened(world), ticks(world)
     await purse.fund("20")
@@ -486,6 +505,7 @@ async def test_a_payment_that_a_reorganisation_took_away_is_taken_back(world: Wo
     await agrees(purse)
 
 
+@engines
 async def test_a_payment_that_moved_is_one_payment(world: World) -> None:
     purse = await opened(world)
     await purse.fund("20")
@@ -500,6 +520,7 @@ async def test_a_payment_that_moved_is_one_payment(world: World) -> None:
     await agrees(purse)
 
 
+@engines
 async def test_a_fund_that_a_reorganisation_took_away_takes_both_rows_back(world: World) -> None:
     purse = await opened(world)
     keeper = ticks(world)

@@ -20,7 +20,6 @@ from aiohttp import ClientError, ClientSession, ClientTimeout, TCPConnector
 from domain.mandates.mandate import Mandate, Status
 from domain.money import Usdc
 from storage.repositories.identities import Agent
-from storage.schema import migrate
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.ports import free_port
@@ -28,7 +27,7 @@ from tests.server.test_process import WALLET, environment
 from tests.waiting import STUCK_S, terminated
 from tools.context.credentials import hashed
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("sqlite_url")]
 WITHIN_S = 2.0
 AGENTS = 8
 NOW = datetime.now(UTC)
@@ -99,8 +98,7 @@ class Running:
 async def running(folder: Path) -> AsyncIterator[Running]:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8_192)), hard))
-    path = folder / "w.sqlite"
-    await anyio.to_thread.run_sync(migrate.upgrade, f"sqlite:///{path}")
+    path = folder / "wallet.sqlite"
     store = await open_store(f"sqlite:///{path}")
     await store.write(fill)
     await store.close()

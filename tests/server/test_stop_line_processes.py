@@ -61,10 +61,10 @@ async def keeping(lines: Lines, folder: Path) -> AsyncIterator[asyncio.subproces
 
 @pytest.fixture
 async def lines(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    processes_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Lines]:
     monkeypatch.setattr(conftest, "Clock", RealClock)
-    async with a_desk(database_url) as desk, lines_of(desk, tmp_path) as made:
+    async with a_desk(processes_url) as desk, lines_of(desk, tmp_path) as made:
         yield made
 
 

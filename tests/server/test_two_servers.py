@@ -122,72 +122,69 @@ def _codes(answers: list[Answer]) -> Counter[tuple[int, str | None]]:
 
 
 async def test_the_limits_and_the_races_of_one_mandate_hold_over_two_servers(
-    database_url: str, evm: Evm
+    processes_url: str, evm: Evm
 ) -> None:
-    async with pair(database_url, evm) as two:
-        m = await working(two.world, per_tx_cap_usdc="30", daily_cap_usdc="100")
-        agent, owner = await two.key_of(m.agent), await two.session_of(m.owner)
-        path = f"/wallet/mandates/{m.id}"
-
-        same = {
-            "headers": agent | {"Idempotency-Key": "same"},
-            "json": {"kind": "note", "payload": {"text": "once"}},
-        }
-        answers = await two.together([("POST", path + "/events", same)] * 32)
-        assert _codes(answers) == {(201, None): 32}
-        assert len({a["event"]["event_id"] for _, a in answers}) == 1
-
-        answers = await two.together(
-            [("GET", path + "/execute-call", _action(m, f"9.{n:06d}", agent)) for n in range(50)]
-        )
-        assert _codes(answers) == {(200, None): 11, (409, "over_daily_cap"): 39}
-
-        told = {"headers": agent, "json": {"reason": "server_guard"}}
-        answers = await two.together([("POST", path + "/refusals", told)] * 70)
-        assert _codes(answers) == {(201, None): 60, (429, "rate_limited"): 10}
-
-        async with two.http.get(two.bases[0] + path, headers=owner) as r:
-            read = await r.json()
-        # 9 + 9.000001 + … is all that eleven of them may come to.
-        assert 99 < float(read["limits"]["used"]["per_day"]["reserved"]) <= 100
-        assert await _verified(two.world.store.url) == 0
+    async with pair(processes_url, evm) as two:
+        await limits_hold(two)
+        await races_have_one_outcome(two)
+    assert await _verified(processes_url) == 0
 
 
-async def test_approvals_and_offers_race_to_one_outcome_over_two_servers(
-    database_url: str, evm: Evm
-) -> None:
-    async with pair(database_url, evm) as two:
-        m = await working(two.world, approval_above_usdc="1")
-        agent, owner = await two.key_of(m.agent), await two.session_of(m.owner)
-        path = f"/wallet/mandates/{m.id}"
-        answers = await two.together(
-            [("GET", path + "/execute-call", _action(m, f"2.{n:06d}", agent)) for n in range(25)]
-        )
-        assert _codes(answers) == {(202, None): 10, (429, "rate_limited"): 15}
+async def limits_hold(two: Pair) -> None:
+    m = await working(two.world, per_tx_cap_usdc="30", daily_cap_usdc="100")
+    agent, owner = await two.key_of(m.agent), await two.session_of(m.owner)
+    path = f"/wallet/mandates/{m.id}"
 
-        for item in [a["approval"]["approval_id"] for status, a in answers if status == 202]:
-            decisions = [
-                {"headers": owner, "json": {"decision": what}}
-                for what in ("approve", "decline", "approve", "decline")
-            ]
-            decided = await two.together(
-                [("POST", f"{path}/approvals/{item}", d) for d in decisions]
-            )
-            assert _codes(decided) == {(200, None): 2, (409, "conflict"): 2}
-            assert len({a["approval"]["status"] for status, a in decided if status == 200}) == 1
+    same = {
+        "headers": agent | {"Idempotency-Key": "same"},
+        "json": {"kind": "note", "payload": {"text": "once"}},
+    }
+    answers = await two.together([("POST", path + "/events", same)] * 32)
+    assert _codes(answers) == {(201, None): 32}
+    assert len({a["event"]["event_id"] for _, a in answers}) == 1
 
-        offer = await drafted(two.world, agent_id=None, open_board=True)
-        rivals = [
-            await two.key_of(a) for a in (offer.agent, (await two.world.agent(offer.owner))[0])
+    answers = await two.together(
+        [("GET", path + "/execute-call", _action(m, f"9.{n:06d}", agent)) for n in range(50)]
+    )
+    assert _codes(answers) == {(200, None): 11, (409, "over_daily_cap"): 39}
+
+    told = {"headers": agent, "json": {"reason": "server_guard"}}
+    answers = await two.together([("POST", path + "/refusals", told)] * 70)
+    assert _codes(answers) == {(201, None): 60, (429, "rate_limited"): 10}
+
+    async with two.http.get(two.bases[0] + path, headers=owner) as r:
+        read = await r.json()
+    # 9 + 9.000001 + … is all that eleven of them may come to.
+    assert 99 < float(read["limits"]["used"]["per_day"]["reserved"]) <= 100
+
+
+async def races_have_one_outcome(two: Pair) -> None:
+    m = await working(two.world, approval_above_usdc="1")
+    agent, owner = await two.key_of(m.agent), await two.session_of(m.owner)
+    path = f"/wallet/mandates/{m.id}"
+    answers = await two.together(
+        [("GET", path + "/execute-call", _action(m, f"2.{n:06d}", agent)) for n in range(25)]
+    )
+    assert _codes(answers) == {(202, None): 10, (429, "rate_limited"): 15}
+
+    for item in [a["approval"]["approval_id"] for status, a in answers if status == 202]:
+        decisions = [
+            {"headers": owner, "json": {"decision": what}}
+            for what in ("approve", "decline", "approve", "decline")
         ]
-        answers = await two.together(
-            [
-                ("POST", f"/wallet/mandates/{offer.id}/accept", {"headers": r, "json": {}})
-                for r in rivals
-            ]
-        )
-        assert _codes(answers) == {(200, None): 1, (409, "conflict"): 1}
-        assert await _verified(two.world.store.url) == 0
+        decided = await two.together([("POST", f"{path}/approvals/{item}", d) for d in decisions])
+        assert _codes(decided) == {(200, None): 2, (409, "conflict"): 2}
+        assert len({a["approval"]["status"] for status, a in decided if status == 200}) == 1
+
+    offer = await drafted(two.world, agent_id=None, open_board=True)
+    rivals = [await two.key_of(a) for a in (offer.agent, (await two.world.agent(offer.owner))[0])]
+    answers = await two.together(
+        [
+            ("POST", f"/wallet/mandates/{offer.id}/accept", {"headers": r, "json": {}})
+            for r in rivals
+        ]
+    )
+    assert _codes(answers) == {(200, None): 1, (409, "conflict"): 1}
 
 
 def _action(m: Mandated, amount: str, headers: dict[str, str]) -> dict[str, Any]:

@@ -72,10 +72,10 @@ async def two(url: str, desk: Desk, t: Trader) -> AsyncIterator[list[str]]:
 
 
 async def test_abuse_24_fifty_parallel_orders_over_two_processes_end_exactly_at_the_cap(
-    database_url: str,
+    processes_url: str,
 ) -> None:
     """Orders of 20 USDC against a day of six of them; what the throttle lets through races."""
-    async with a_desk(database_url, clock=Now()) as desk:
+    async with a_desk(processes_url, clock=Now()) as desk:
         t = await trader(desk)
         user, now = str(t.caller.user_id), desk.clock.now()
         until = now + timedelta(hours=1)
@@ -83,7 +83,7 @@ async def test_abuse_24_fifty_parallel_orders_over_two_processes_end_exactly_at_
             lambda uow: uow.identities.add_session(hashed(TOKEN), user, now, until, until)
         )
         found: list[str] = []
-        async with two(database_url, desk, t) as bases, anyio.create_task_group() as group:
+        async with two(processes_url, desk, t) as bases, anyio.create_task_group() as group:
             http = ClientSession(
                 connector=TCPConnector(limit=100), headers={"Authorization": f"Bearer {TOKEN}"}
             )
