@@ -355,7 +355,9 @@ class EvmChain(BlockReader):
     ) -> dict[str, object]:
         """Ask the paymaster for its fields of a user operation (ERC-7677)."""
         if self._paymaster is None:
-            raise Refused(refusal("not_configured", what=f"a paymaster of chain {self.chain_id}"))
+            raise Refused(
+                refusal("not_configured", what=f"gas sponsorship on chain {self.chain_id}")
+            )
         return await self._paymaster.ask(method, user_op, entry_point)
 
     async def close(self) -> None:

@@ -8,6 +8,10 @@ from types import MappingProxyType
 from typing import Final
 
 CALL_MS: Final = 3_000
+# What an address of a chain is set for; the place is for the chain's number.
+VAULTS: Final = "vaults on chain {}"
+USDC: Final = "USDC on chain {}"
+PAYMENTS: Final = "payments for web services on chain {}"
 
 
 @dataclass(frozen=True, slots=True)

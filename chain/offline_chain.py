@@ -12,7 +12,7 @@ from eth_utils import keccak
 from chain.contracts import abi_codec, eip712, purse, signatures, transactions
 from chain.contracts.purse_logs import paired
 from chain.contracts.vault_address import vault_address
-from chain.networks import ChainConfig
+from chain.networks import PAYMENTS, USDC, VAULTS, ChainConfig
 from chain.rpc import decoding
 from domain.chain_facts import (
     BlockStamp,
@@ -77,7 +77,7 @@ class OfflineChain:
         args = (terms(message), calls, probes, signatures.on_chain_form(signature))
         return Call(
             self.chain_id,
-            self.configured("the vault factory", self.factory),
+            self.configured(VAULTS, self.factory),
             abi_codec.calldata("MandateVaultFactory", "create", args),
         )
 
@@ -88,7 +88,7 @@ class OfflineChain:
     def approve_call(self, spender: str, amount: Usdc) -> Call:
         """Calldata of USDC approve."""
         data = _APPROVE + encode(["address", "uint256"], [spender, amount.micros])
-        return Call(self.chain_id, self.configured("USDC", self.usdc), "0x" + data.hex())
+        return Call(self.chain_id, self.configured(USDC, self.usdc), "0x" + data.hex())
 
     def action_hash(self, vault: str, target: str, data: str, approve_amount: Usdc) -> str:
         """Hash that identifies one action, 0x hex."""
@@ -122,26 +122,24 @@ class OfflineChain:
     def purse_hub(self, terms: PurseTerms) -> str:
         """The hub whose address commits to a purse's limits. Errors: `not_configured`."""
         if terms.is_plain:
-            return self.configured("the hub of purses", self.plain_hub)
-        deployer = self.configured("the deployer of purse hubs", self.facts.purse_deployer)
-        return purse.hub_address(
-            deployer, self.configured("the vault factory", self.factory), terms
-        )
+            return self.configured(PAYMENTS, self.plain_hub)
+        deployer = self.configured(PAYMENTS, self.facts.purse_deployer)
+        return purse.hub_address(deployer, self.configured(VAULTS, self.factory), terms)
 
     def hub_call(self, terms: PurseTerms) -> Call:
         """The call that makes the hub of a purse's limits, whoever sends it."""
-        deployer = self.configured("the deployer of purse hubs", self.facts.purse_deployer)
+        deployer = self.configured(PAYMENTS, self.facts.purse_deployer)
         data = abi_codec.calldata("PurseHubDeployer", "deploy", (purse.policy(terms),))
         return Call(self.chain_id, deployer, data)
 
     def bill_typed_data(self, payer: str, token: TokenDomain, bill: BillTerms) -> dict[str, object]:
         """The typed data of a bill that the agent signs."""
-        usdc = self.configured("USDC", self.usdc)
+        usdc = self.configured(USDC, self.usdc)
         return purse.bill_typed_data(self.chain_id, usdc, token, payer, bill)
 
     def token_separator(self, token: TokenDomain) -> str:
         """The EIP-712 domain separator of USDC under this name and version, 0x hex."""
-        return purse.token_separator(self.chain_id, self.configured("USDC", self.usdc), token)
+        return purse.token_separator(self.chain_id, self.configured(USDC, self.usdc), token)
 
     def purse_call(self, function: PurseFunction, amount: Usdc = ZERO) -> str:
         """Calldata of a hub's `fund(uint256)` or `drain()`."""
@@ -164,9 +162,12 @@ class OfflineChain:
         return tuple(paired(receipt.purse_logs, purses))
 
     def configured(self, subject: str, value: str | None) -> str:
-        """Require a setting. Errors: `not_configured` where it is unset."""
+        """Require a setting; `subject` what it is for, with a place for the chain's number.
+
+        Errors: `not_configured` where it is unset.
+        """
         if value is None:
-            raise Refused(refusal("not_configured", what=f"{subject} of chain {self.chain_id}"))
+            raise Refused(refusal("not_configured", what=subject.format(self.chain_id)))
         return value
 
     def vault_log(self, log: decoding.Log, block: BlockStamp) -> VaultLog | None:

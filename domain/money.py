@@ -9,15 +9,19 @@ from decimal import Decimal
 from typing import Any, Final
 
 from domain.refusals import Refused, refusal
+from domain.text import format_usdc
 
 MICROS: Final = 1_000_000
 WIDEST: Final = 400  # digits that a number of JSON's readers has before or behind its point
 LIMIT_MICROS: Final = 10**12 * MICROS
 BPS: Final = 10_000
+LARGEST: Final = format_usdc(str(LIMIT_MICROS // MICROS))
 NO_AMOUNT: Final = "a decimal string or a number is needed"
 # The one form of an amount in a request (contract 1).
 _PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{1,6})?")
 _FINER = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]{7,}")
+
+_OUTSIDE: Final = f"it is outside ±{LARGEST}"
 
 
 def _invalid(value: object, reason: str) -> Refused:
@@ -34,7 +38,7 @@ def _text(value: object) -> str:
         # 1e12 USDC has 13 digits; converting an enormous integer to text would cost more than the
         # check.
         if abs(value) > 10**12:
-            raise _invalid("an integer", "it is outside ±1000000000000")
+            raise _invalid("an integer", _OUTSIDE)
         return str(value)
     # The door hands JSON floats over as they came; no float arithmetic follows.
     return value if isinstance(value, str) else _shortest(Decimal(repr(value)))
@@ -86,7 +90,7 @@ class Usdc:
         integer, _, fraction = text.removeprefix("-").partition(".")
         micros = int(integer) * MICROS + int(fraction.ljust(6, "0"))
         if micros > LIMIT_MICROS:
-            raise _invalid(value, "it is outside ±1000000000000")
+            raise _invalid(value, _OUTSIDE)
         return cls(-micros if text.startswith("-") else micros)
 
     def __str__(self) -> str:

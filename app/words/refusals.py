@@ -63,7 +63,6 @@ BESIDE_REASON: Final[Mapping[str, str]] = {
     ),
     "withdraw_locked": _("Open positions hold the money for now. Close them first, or wait."),
     "draft_unclear": _("Part of your description was not understood. Fill in those fields first."),
-    "not_configured": _("This service is not set up for that yet. Its operator has to act."),
     "wallet_rate_limited": _(
         "Too many orders in a short time. That stops a loop; wait, then go on."
     ),

@@ -9,7 +9,7 @@ from typing import Final
 from eth_abi import encode
 from eth_utils import keccak
 
-from chain.networks import ChainConfig
+from chain.networks import USDC, ChainConfig
 from chain.offline_chain import OfflineChain
 from chain.rpc import decoding
 from chain.rpc.client import RpcClient
@@ -43,9 +43,7 @@ class BlockReader(OfflineChain):
     def node(self) -> NodePool:
         """The node pool of this chain. Errors: `not_configured` without an RPC address."""
         if self.rpc is None:
-            raise Refused(
-                refusal("not_configured", what=f"an RPC address of chain {self.chain_id}")
-            )
+            raise Refused(refusal("not_configured", what=f"reading chain {self.chain_id}"))
         return self.rpc
 
     async def latest(self) -> BlockStamp:
@@ -176,7 +174,7 @@ class BlockReader(OfflineChain):
 
     async def balance(self, holder: str, block: BlockStamp) -> int:
         """USDC of a holder in base units. Errors: `chain_unavailable`, `not_configured`."""
-        balance = await self.holding(self.configured("USDC", self.usdc), holder, block)
+        balance = await self.holding(self.configured(USDC, self.usdc), holder, block)
         if balance is None:
             raise self.node().unavailable("the USDC contract tells no balance")
         return balance

@@ -9,6 +9,7 @@ from typing import Final
 from eth_abi import encode
 from eth_utils import keccak
 
+from chain.networks import USDC
 from chain.quorum import NodeAnswers, quorum_read_each
 from chain.reads.blocks import CALL_GAS, BlockReader, pinned
 from chain.reads.vault_states import agreed_head
@@ -31,7 +32,7 @@ async def purse_states(
 
     Errors: `chain_unavailable`.
     """
-    usdc = chain.configured("USDC", chain.usdc)
+    usdc = chain.configured(USDC, chain.usdc)
     questions: list[RpcCall] = []
     for purse in purses:
         data = "0x" + (_BALANCE_OF + encode(["address"], [purse])).hex()

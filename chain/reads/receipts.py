@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from eth_utils import keccak, to_checksum_address
 
 from chain.contracts import abi_codec
+from chain.networks import VAULTS
 from chain.quorum import NodeAnswers, quorum_read_each
 from chain.reads.blocks import BlockReader
 from chain.rpc import decoding
@@ -176,7 +177,7 @@ async def creation(
 ) -> VaultLog | None:
     """Find the factory's log of the vault of these terms, in `by` or the blocks before it."""
     request = {
-        "address": chain.configured("the vault factory", chain.factory),
+        "address": chain.configured(VAULTS, chain.factory),
         "topics": [
             list(abi_codec.event_topics("MandateVaultFactory")),
             "0x" + keccak(text=public_id).hex(),

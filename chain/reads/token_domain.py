@@ -8,6 +8,7 @@ from eth_abi import decode
 from eth_abi.exceptions import DecodingError
 from eth_utils import keccak
 
+from chain.networks import USDC
 from chain.reads.blocks import BlockReader
 from chain.rpc import decoding
 from chain.rpc.errors import NodeError
@@ -24,7 +25,7 @@ async def token_domain(view: BlockReader, block: BlockStamp) -> TokenDomain:
 
     Errors: `chain_unavailable` where the token does not tell them.
     """
-    usdc, node = view.configured("USDC", view.usdc), view.node()
+    usdc, node = view.configured(USDC, view.usdc), view.node()
     try:
         name, version = [
             str(decode(["string"], await view.eth_call(usdc, data, block))[0])

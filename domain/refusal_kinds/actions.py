@@ -61,10 +61,10 @@ KINDS: Final = (
         "{target} with selector {selector} {why}."
     ),
     kind("over_per_tx_cap", 409, "agent", SMALLER, _READ_LIMITS).says(
-        "The action needs {attempted:usdc}; the limit per action is {allowed:usdc}{bound_by}."
+        "{attempted:usdc} is above the limit per action, {allowed:usdc}{bound_by}."
     ),
     kind("over_daily_cap", 409, "agent", SMALLER, WAIT).says(
-        "The action needs {attempted:usdc}; {used:usdc} of today's {allowed:usdc} are used or "
+        "{attempted:usdc} is more than today leaves: {used:usdc} of {allowed:usdc} are used or "
         "reserved{bound_by}."
     ),
     kind("over_per_payment", 409, "agent", READ_MANDATE).says(
@@ -76,7 +76,7 @@ KINDS: Final = (
         "is {attempted:usdc}."
     ),
     kind("over_budget", 409, "agent", _READ_LIMITS).says(
-        "The action needs {attempted:usdc}; the budget leaves {allowed:usdc}."
+        "{attempted:usdc} is more than the budget leaves, {allowed:usdc}."
     ),
     kind("below_stop_line", 409, "owner", READ_MANDATE).says(
         "The vault's value, {worth:usdc}, is below its stop line of {floor:usdc}."

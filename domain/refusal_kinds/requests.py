@@ -88,7 +88,7 @@ KINDS: Final = (
     kind("rate_limited", 429, "agent", WAIT, retry_safe=True).says("{why}"),
     kind(
         "not_configured", 409, "operator", NextStep("Set what `wallet doctor` names", by=OPERATOR)
-    ).says("Not configured here: {what}."),
+    ).says("This service is not set up for {what}."),
     kind("internal", 500, "operator", _RECONCILE).says(
         "Something failed inside the service. The request id finds it in the log."
     ),

@@ -109,7 +109,9 @@ class SignerClient:
             async with asyncio.timeout(ANSWER_S):
                 raw = await self._query_signer(request)
         except (OSError, ValueError, TimeoutError):
-            raise Refused(refusal("not_configured", what="the signer, or it is away")) from None
+            raise Refused(
+                refusal("not_configured", what="keys that it holds, or its signer does not answer")
+            ) from None
         if "ok" not in raw:
             retry_s = raw.get("retry_s")
             why = str(raw.get("refused", "it gave no answer"))

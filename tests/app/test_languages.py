@@ -214,7 +214,7 @@ def test_a_sentence_of_another_form_stays_as_it_is() -> None:
             refusal("over_budget", attempted="30.000000", allowed="5.000000").as_json("owner")
         )
         assert told is not None
-        assert "das Budget lässt 5.00 USDC übrig" in str(told["sentences"][0])
+        assert "mehr, als das Budget übrig lässt, 5.00 USDC" in str(told["sentences"][0])
     finally:
         use_language(ENGLISH)
 

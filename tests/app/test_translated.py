@@ -188,7 +188,15 @@ WRITTEN = _squeezed(
         "",
         "".join(
             path.read_text("utf-8")
-            for layer in ("domain", "tools", "storage", "http_shim", "app/pages")
+            for layer in (
+                "domain",
+                "tools",
+                "storage",
+                "chain",
+                "http_shim",
+                "server/signer",
+                "app/pages",
+            )
             for path in (ROOT / layer).rglob("*.py")
         ),
     )

@@ -59,7 +59,7 @@ async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOu
     stored = await deps.store.read(lambda uow: uow.sent_calls.find(*named))
     address = (mandate.agent_address or "").lower()
     is_held = key is not None and not key.ended_at and key.address.lower() == address
-    what = f"a key that signs for the agent's address on chain {mandate.chain_id}"
+    what = f"signing for the agent's address on chain {mandate.chain_id}"
     no_key = Refused(refusal("not_configured", what=what, next=(LOCAL, EXECUTE)))
     # What was signed while there was a key is followed without one.
     if stored is None and (signer is None or not is_held):

@@ -376,7 +376,7 @@ def _transaction(mandate: Mandate, facts: _Facts, call: Call, gas: int | None) -
     chain was not asked for.
     """
     if facts.problem is not None or facts.sending is None:
-        raise facts.problem or Refused(refusal("not_configured", what="the chain"))
+        raise facts.problem or Refused(refusal("not_configured", what="the mandate's chain"))
     sending = facts.sending
     transaction = Transaction(
         chain_id=call.chain_id,

@@ -167,7 +167,7 @@ class Paying:
         self, chain: Chain | None, mandate: Mandate, required: Mapping[str, object]
     ) -> PaymentRequest:
         if chain is None or chain.usdc is None:
-            what = f"USDC of chain {mandate.chain_id}"
+            what = f"USDC on chain {mandate.chain_id}"
             raise Refused(refusal("not_configured", what=what))
         payable = Payable(
             network=f"eip155:{chain.chain_id}",

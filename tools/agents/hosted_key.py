@@ -99,8 +99,7 @@ async def ready_key(deps: Deps, agent_id: str, *, ends_with_apps: bool) -> Hoste
     """
     signer = deps.agent_signer
     if signer is None:
-        what = "the holding of agents' keys (WALLET_HOSTED_AGENTS, WALLET_SIGNER_SOCKET)"
-        raise Refused(refusal("not_configured", what=what))
+        raise Refused(refusal("not_configured", what="keys of agents that it holds"))
     await end_keys_that_are_over(deps, agent_id)
     now = deps.clock.now()
     kept = await deps.store.read(lambda uow: _check_agent_is_free(uow, deps, agent_id, now))

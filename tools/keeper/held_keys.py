@@ -26,7 +26,7 @@ async def end_keys_that_are_over(deps: Deps, agent_id: str | None = None) -> Non
     keys = await deps.store.read(lambda uow: uow.hosted_keys.to_end(now, agent_id, IN_A_ROUND))
     for key in keys:
         if signer is None:
-            raise Refused(refusal("not_configured", what="the signer, which keeps agents' keys"))
+            raise Refused(refusal("not_configured", what="keys of agents that it holds"))
         if await deps.store.write(partial(_ended, deps, key)):
             try:
                 await _put_away(deps, signer, key)

@@ -178,7 +178,7 @@ async def _send(
     deps: Deps, chain: Chain, mandate: Mandate, call: Call, function: str, sent: list[str]
 ) -> Mandate:
     if deps.keeper is None:
-        raise Refused(refusal("not_configured", what="the keeper's key"))
+        raise Refused(refusal("not_configured", what="transactions of its keeper"))
     try:
         receipt = await deps.keeper.send(call)
     except Refused as refused:

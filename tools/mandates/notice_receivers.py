@@ -141,14 +141,13 @@ class Reach:
     def require_push(self) -> WebPush:
         """Errors: `not_configured`."""
         if self.push is None:
-            what = "WALLET_VAPID_PRIVATE_KEY, under which browsers are told"
-            raise Refused(refusal("not_configured", what=what))
+            raise Refused(refusal("not_configured", what="notices in browsers"))
         return self.push
 
     def require_email(self) -> WebhookSigning:
         """Errors: `not_configured`."""
         if self.signing is None or not self.email:
-            raise Refused(refusal("not_configured", what="WALLET_SMTP_URL, the mail server"))
+            raise Refused(refusal("not_configured", what="e-mails"))
         return self.signing
 
 

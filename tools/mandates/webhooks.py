@@ -117,7 +117,7 @@ class Removed(ResponseModel):
 async def gather_signing(deps: Deps, caller: Caller, request: RequestModel) -> WebhookSigning:
     """The operator's key. Errors: `not_configured`."""
     if deps.webhooks is None:
-        raise Refused(refusal("not_configured", what="WALLET_WEBHOOK_KEY, which signs webhooks"))
+        raise Refused(refusal("not_configured", what="webhooks"))
     return deps.webhooks
 
 

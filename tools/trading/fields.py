@@ -127,7 +127,7 @@ def venue_of(deps: Deps, network: Network) -> Venue:
 def desk_of(deps: Deps) -> PaperExchange:
     """The simulated exchange behind paper orders. Errors: `not_configured`."""
     if deps.paper is None:
-        raise Refused(refusal("not_configured", what="a desk for paper orders"))
+        raise Refused(refusal("not_configured", what="paper orders"))
     return deps.paper
 
 

@@ -16,13 +16,12 @@ from domain.mandates.notes.reader import NoteItem, Reading, Unread, read
 from domain.mandates.notes.tokens import SHARE, words
 from domain.mandates.notes.words import EVERY
 from domain.mandates.purses import PARTS
-from domain.money import BPS, MICROS, Usdc
+from domain.money import BPS, LARGEST, LIMIT_MICROS, MICROS, Usdc
 from domain.refusals import Refused
 
 NOTE_MAX: Final = 2_000
 TX_BPS: Final = 1_000
 DAY_BPS: Final = 3_000
-MAX_BUDGET: Final = 10**18
 MARKETS: Final = "markets"
 FEE_KIND: Final = "share_of_verified_gain"
 DEFAULT_MARKETS: Final = ({"kind": "vault"}, {"kind": "x402", "hosts": []})
@@ -500,8 +499,8 @@ def _stop_line(reads: str, value: int, base: int) -> tuple[Sequence[object], str
 
 
 def _amount(item: NoteItem, micros: int) -> tuple[Sequence[object], str]:
-    if not 0 < micros <= MAX_BUDGET:
-        return [], "it is not above 0 and up to 1e12 USDC"
+    if not 0 < micros <= LIMIT_MICROS:
+        return [], f"it is not above 0 and at most {LARGEST}"
     is_share = item.figure is not None and item.figure.kind == SHARE
     may_count = item.counts and (is_share or item.form.reads == "or count")
     reason = "it can mean an amount or something else, as how often" if may_count else ""

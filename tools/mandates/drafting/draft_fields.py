@@ -14,7 +14,7 @@ from domain.mandates.markets import from_config, label_targets, resolve
 from domain.mandates.purse_entries import purse_of, with_purse
 from domain.mandates.target_parsing import MAX_ENTRIES, check_entry_count, validate_targets
 from domain.mandates.targets import DEFAULT_TARGETS, Target
-from domain.money import ZERO, Usdc
+from domain.money import LARGEST, LIMIT_MICROS, ZERO, Usdc
 from domain.refusals import Refused, invalid, refusal
 from domain.settings import Config
 from storage.repositories.people import User
@@ -25,7 +25,7 @@ from tools.model.fields import Lines
 from tools.model.operation import AnyContext, RequestModel
 
 NOTE_MAX: Final = 2_000
-BUDGET_MAX: Final = Usdc(10**18)
+BUDGET_MAX: Final = Usdc(LIMIT_MICROS)
 
 
 class TypedFields(RequestModel):
@@ -92,7 +92,7 @@ def caps(terms: ProposeIn) -> tuple[Usdc, Usdc]:
     """
     budget = terms.budget_usdc
     if not ZERO < budget <= BUDGET_MAX:
-        raise invalid("budget_usdc", "it is above 0 and at most 1000000000000")
+        raise invalid("budget_usdc", f"it is above 0 and at most {LARGEST}")
     per_tx, per_day = terms.per_tx_cap_usdc, terms.daily_cap_usdc
     if per_tx is None:
         per_tx = min(max(budget.share_down(1000), Usdc(1)), per_day or budget)
@@ -125,7 +125,7 @@ def payout(terms: TypedFields) -> tuple[str, int]:
             "payout_rule", "its kind is share_of_verified_gain, its fields are kind and bps"
         )
     if type(bps) is not int or not 0 <= bps <= MAX_PAYOUT_BPS:
-        raise invalid("payout_rule.bps", f"a whole number from 0 to {MAX_PAYOUT_BPS}")
+        raise invalid("payout_rule.bps", f"a share from 0% to {MAX_PAYOUT_BPS // 100}%")
     return kind, bps
 
 

@@ -184,7 +184,7 @@ def _signable(mandate: Mandate, chain: Chain, own_chain: int | None) -> None:
     if mandate.agent_id is None and not mandate.open_board:
         faults.append(("agent_id", "name an agent, or put the mandate on the open board"))
     if chain.factory is not None and mandate.payout_bps > MAX_PAYOUT_BPS:
-        faults.append(("payout_rule.bps", f"the vault takes at most {MAX_PAYOUT_BPS}"))
+        faults.append(("payout_rule.bps", f"the vault takes at most {MAX_PAYOUT_BPS // 100}%"))
     if faults:
         raise invalid(*faults[0], *faults[1:])
 

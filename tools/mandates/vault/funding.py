@@ -146,7 +146,7 @@ def fund(uow: UnitOfWork, ctx: RequestContext[FundIn, FundFacts]) -> FundOut:
     if mandate.ended(max(ctx.now, vault.block.at) if vault is not None else ctx.now):
         raise ended(mandate)
     if chain.usdc is None:
-        raise Refused(refusal("not_configured", what=f"USDC of chain {mandate.chain_id}"))
+        raise Refused(refusal("not_configured", what=f"USDC on chain {mandate.chain_id}"))
     # A deposit that is mined and not deep enough is in the vault already.
     deposited = Usdc(uow.ledger.state(mandate.public_id).measured.deposits)
     booked = max(deposited, vault.total_deposited if vault is not None else ZERO)

@@ -169,7 +169,7 @@ def may_record(uow: UnitOfWork, ctx: RequestContext[FeeApprovalIn, None]) -> _St
     """Check the request before the venue is asked. Errors: `not_linked`, `not_configured`."""
     request, builder = ctx.request, ctx.config.trading.builder_address
     if builder is None:
-        raise Refused(refusal("not_configured", what="a builder"))
+        raise Refused(refusal("not_configured", what="builder fees"))
     link, wallet = own_link(uow, ctx), ctx.chains.address(request.wallet)
     if wallet != link.wallet:
         raise Refused(refusal("not_linked", why=f"{wallet} is not the linked wallet"))

@@ -234,7 +234,7 @@ async def _keepers_own(deps: Deps, started: _StartedApproval) -> None:
     if started.key.kind != "keeper" or started.revokes:
         return
     if deps.signer is None:
-        raise Refused(refusal("not_configured", what="a signer for keeper keys"))
+        raise Refused(refusal("not_configured", what="keeper keys"))
     ours = await deps.signer.keeper_address(started.link.network, started.link.wallet)
     if ours.lower() != started.key.agent:
         raise invalid("agent_address", "the address that the signer gave")

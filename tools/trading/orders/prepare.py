@@ -480,7 +480,7 @@ def _book(uow: UnitOfWork, ctx: AnyContext, facts: OrderFacts, trader: TraderCon
     if facts.closing:
         return request.book
     if facts.exchange is None:
-        raise Refused(refusal("not_configured", what="a desk for paper orders"))
+        raise Refused(refusal("not_configured", what="paper orders"))
     return facts.exchange.book_for(
         uow,
         ctx.ids,

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from domain.money import Usdc
 from domain.refusals import Refused, invalid, refusal
+from domain.text import format_usdc
 from domain.trading.indices import text
 from domain.trading.modes import MARKET_NETWORK
 from domain.trading.paper.entries import (
@@ -52,6 +53,9 @@ from tools.trading.paper.simulated_exchange import new_book
 
 ORDERS_A_PAGE: Final = 100
 MOST_POINTS: Final = 500
+_STARTS: Final = "an amount from {} to {}".format(
+    *(format_usdc(str(Usdc(bound))) for bound in (LEAST_START_MICROS, MOST_START_MICROS))
+)
 BookId = Annotated[
     str, Field(max_length=64, description="the book's id", examples=["b_abcdefgh23"])
 ]
@@ -153,7 +157,7 @@ def open_book(uow: UnitOfWork, ctx: RequestContext[BookIn, None]) -> HandlerResu
         raise invalid("name", "1 to 40 characters")
     start = USUAL_START_MICROS if request.start_usdc is None else request.start_usdc.micros
     if not LEAST_START_MICROS <= start <= MOST_START_MICROS:
-        raise invalid("start_usdc", "10 to 100000 USDC")
+        raise invalid("start_usdc", _STARTS)
     if request.agent_id is not None:
         agent = uow.identities.agent(request.agent_id)
         if agent is None or agent.owner_id != owner_id:
