@@ -55,7 +55,7 @@ def forged(tmp_path_factory: pytest.TempPathFactory) -> Forged:
     return Forged(folder / "out", done.returncode, done.stdout + done.stderr)
 
 
-@pytest.mark.slow
+@pytest.mark.play  # another compiler builds all contracts twice: that is most of a minute
 @pytest.mark.node
 def test_forge_builds_what_is_committed(forged: Forged) -> None:
     """Bytes and interface of every contract of ours; `build.mjs --check` looks at the files' text too."""
@@ -76,7 +76,7 @@ def entries(abi: list[Any]) -> list[str]:
     return sorted(json.dumps(entry, sort_keys=True) for entry in abi)
 
 
-@pytest.mark.slow
+@pytest.mark.play
 @pytest.mark.node
 def test_a_hostile_campaign_and_every_attack_on_the_purse_break_nothing_signed(
     forged: Forged,

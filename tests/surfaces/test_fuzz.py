@@ -1,5 +1,6 @@
 """Schemathesis over the whole OpenAPI document, as everybody who may call: no 500, no undocumented
-status, no other shape. `make fuzz` asks more of each.
+status, no other shape. The agent and the owner are looked at in `make test`, everybody and every
+boundary of a value in `make plays`; `make fuzz` asks more of each.
 """
 
 from __future__ import annotations
@@ -26,19 +27,27 @@ THEIRS = {
 # What these may call is little: the open operations are asked for everything by an agent, who may call them too.
 FEW = ("nobody", "keeper", "admin")
 WHOLE = "FUZZ_EXAMPLES" in os.environ
-PHASES = ("examples,coverage,fuzzing", "examples,fuzzing")
+SHORT, LONG = "examples,fuzzing", "examples,coverage,fuzzing"
+# Most of a run goes to the boundaries of each value, one by one.
+RUNS = [
+    *((who, SHORT) for who in ("agent", "owner")),
+    *(
+        pytest.param(who, SHORT if who in FEW else LONG, marks=pytest.mark.play)
+        for who in get_args(Role)
+    ),
+]
 HANGS_S = 1_800  # of a request's own time-out Schemathesis tells; this is for the command itself
 
 
-@pytest.mark.parametrize("who", get_args(Role))
+@pytest.mark.parametrize(("who", "phases"), RUNS)
 async def test_no_request_of_anybody_finds_a_500_or_an_undocumented_answer(
-    service: Service, tmp_path: Path, who: Role
+    service: Service, tmp_path: Path, who: Role, phases: str
 ) -> None:
     await credentials(service, datetime.now(UTC))
     headers = [part for n, v in HEADERS[who].items() for part in ("-H", f"{n}: {v}")]
     command = [
         Path(sys.executable).parent / "schemathesis", "run", service.base + "/openapi.json", "--checks", CHECKS, "--seed", "1",
-        "-n", os.environ.get("FUZZ_EXAMPLES", "2"), "--phases", PHASES[not WHOLE and who in FEW], "--suppress-health-check", "all", "--warnings", "off", "--no-color", *headers,
+        "-n", os.environ.get("FUZZ_EXAMPLES", "2"), "--phases", LONG if WHOLE else phases, "--suppress-health-check", "all", "--warnings", "off", "--no-color", *headers,
     ]  # fmt: skip
     if not WHOLE and who in THEIRS:
         named = [op.name for op in OPERATIONS if op.auth in THEIRS[who] and op.route is not None]
