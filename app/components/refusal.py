@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.replies import Json, Record
@@ -60,6 +60,11 @@ def _who_fixes(code: str, who: str, page: str | None) -> str:
     return WHO.get("owner" if code in OWN else who, "")
 
 
+def _told_as(code: str, fields: Sequence[Json]) -> str:
+    """The code whose sentence is true: nothing has changed where a field of a form is taken."""
+    return "invalid_request" if code == "conflict" and fields else code
+
+
 def _remaining(value: str, field: str) -> str:
     """An amount that is left, or the nearest value of a field, as a form takes it."""
     if field == "slippage_bps" and value.isdecimal():
@@ -83,7 +88,7 @@ def view(block: Json | None, public_id: str | None = None, shown_state: str = ""
     fields = (block.get("detail") or {}).get("fields") or ()
     return Record(
         title=TITLES.get(code, ELSE),
-        sentences=sentences(code, str(block["reason"]), shown_state),
+        sentences=sentences(_told_as(code, fields), str(block["reason"]), shown_state),
         who_fixes=_who_fixes(code, block["who_fixes"], page),
         retry_safe=block["retry_safe"],
         retry_at=block.get("retry_at"),

@@ -86,6 +86,11 @@ SENTENCES: Final[Mapping[str, str]] = {**ALONE, **BESIDE_REASON}
 # The registry names a state as it is stored, and what was asked for; a page names the state by the
 # word of its pill, and is itself about what was asked for.
 WRONG_STATUS: Final = _("The mandate’s state is “{status}”. This is not possible in that state.")
+# Conflicts with what stood there before: nothing changed meanwhile.
+STANDS: Final = re.compile(
+    r"The agent has \d+ live keys; .*|Another paper book of yours has this name\."
+    r"|You have linked .* already\.|The wallet is linked to another owner\."
+)
 NOT_PLAIN: Final = "it is not a plain decimal number"
 PLAIN_AMOUNT: Final = _(
     "“{value}” is not an amount. Enter digits alone, with a point before decimals: 1000.50."
@@ -208,7 +213,7 @@ def sentences(code: str, reason: str, shown_state: str = "") -> tuple[Markup, ..
         value = values["value"]
         reason = reason.replace(value, money.sentence_amount(value), 1)
     sentence = dated(in_words(code, reason))
-    if own is None:
+    if own is None or (code == "conflict" and STANDS.fullmatch(reason)):
         return (sentence,)
     return (escape(own), sentence) if code in BESIDE_REASON else (escape(own),)
 

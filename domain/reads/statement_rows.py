@@ -22,6 +22,7 @@ from domain.times import Timestamp
 from domain.wire_fields import LEFT_OUT, copy_fields, described
 
 ADJUSTMENT: Final = "adjustment"
+NO_ENTRIES: Final = ("mark", "unexplained")  # of a value, and of a payment that has its own row
 _TELLERS: Final = {repeated: telling for telling, repeated in TOLD_BY.items()}
 
 
@@ -173,8 +174,8 @@ def statement_rows(
     Shapes: `events` are oldest first, and `states` the folds after each; `twins` are the other
     sides of those that were told twice, by `seq`; `after` is the fold of everything that happened
     before the end of theirs, `claimed` the agents' reports by now, which say what was bought. A
-    mark, a report beside the chain's row, and what another row of the transaction tells is left out
-    where it changes nothing.
+    mark, the note that a payment is unexplained, a report beside the chain's row, and what another
+    row of the transaction tells is left out where it changes nothing.
     """
     steps = tuple(_steps(events, twins))
     told_by = {n: teller for n in range(len(steps)) if (teller := _teller(steps, n)) is not None}
@@ -191,7 +192,9 @@ def statement_rows(
         last = event_state
         if n in told_by:
             row = replace(row, amount_usdc=None)
-        is_told_elsewhere = step.code == "mark" or n in told_by or (by_agent and twin is not None)
+        is_told_elsewhere = (
+            step.code in NO_ENTRIES or n in told_by or (by_agent and twin is not None)
+        )
         if not is_told_elsewhere or not changes_nothing(row):
             yield row
     if events and not changes_nothing(late := _adjustment(last, after, events[-1].occurred_at)):

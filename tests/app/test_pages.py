@@ -400,6 +400,14 @@ async def test_an_agent_is_registered_its_key_shown_once_and_rotated(site: Site)
     assert key not in second.source
     full = await browser.submit(path, f"{path}/keys")
     assert (full.status, "For support" in full.said) == (409, True)
+    assert "live keys; revoke one first" in full.said
+    assert "changed meanwhile" not in full.said
+    same = await browser.submit("/app/agents", "/app/agents", name="rate runner", address="")
+    assert (same.status, "Name: You have an agent whose name reads the same." in same.said) == (
+        409,
+        True,
+    )
+    assert "changed meanwhile" not in same.said
     first_key = re.search(r"keys/(k_\w+)/revoke", full.source)
     assert first_key
     gone = await browser.submit(path, f"{path}/keys/{first_key[1]}/revoke")

@@ -245,6 +245,9 @@ async def test_a_payment_of_which_nobody_says_what_it_bought_is_flagged_after_an
     assert flag["payload"]["unexplained"]["event_id"] == paid["event_id"]
     rules = {r["code"]: r["ok"] for r in (await purse.m.read())["progress"]["rules"]}
     assert rules["payment_unreported"] is False
+    entries = (await purse.m.as_owner("owner_statement_rows", limit=200)).body["rows"]
+    told = [r["code"] for r in entries if r["amount_usdc"] == "0.250000"]
+    assert told == ["purse_paid"]  # the flag tells of the same amount
 
 
 @engines

@@ -17,6 +17,8 @@ _WORD: Final = re.compile(r"\w+")
 # The ids by which agents, mandates and people's pages are told apart (domain.ports.Ids.short).
 _PUBLIC_ID: Final = re.compile(r"(?<![a-z0-9])[uhm]_[a-z2-7]{10}(?![a-z0-9])")
 # What is one letter to a reader within Latin too, by the same table (UTS 39).
+# NFKC reads the lunate sigma as a sigma, a reader as a c.
+_LUNATE: Final = str.maketrans("\u03f9\u03f2", "Cc")
 _AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn"})
 
 
@@ -27,7 +29,7 @@ def reads_as(name: str) -> frozenset[str]:
     letter as the first of those that look like it (UTS 39), small and as it is written.
     """
     normal = unicodedata.normalize("NFKC", name)
-    skeleton = confusable_skeleton(to_latin(name)).translate(_AS_ONE)
+    skeleton = confusable_skeleton(to_latin(name.translate(_LUNATE))).translate(_AS_ONE)
     forms = {"".join(normal.casefold().split()), _letters(skeleton)}
     if not name.isascii():
         forms |= {_letters(_drawn(text)).casefold() for text in (normal, normal.casefold())}
@@ -85,7 +87,9 @@ def _with_id(name: str) -> str | None:
 
 
 def _mixed(name: str) -> str | None:
-    """Words of Latin letters in which letters of another script stand that look Latin (UTS 39)."""
+    """Words of Latin letters in which letters of another script stand that look Latin (UTS 39), and
+    words of Greek letters and Cyrillic ones, which no language writes.
+    """
     if name.isascii():
         return None
     # Its tables take a while to load, and hardly any name needs them.
@@ -93,7 +97,10 @@ def _mixed(name: str) -> str | None:
     from confusable_homoglyphs.confusables import is_confusable
 
     for word in _WORD.findall(name):
-        if "LATIN" not in unique_aliases(word):  # type: ignore[no-untyped-call]  # no stubs
+        scripts = unique_aliases(word)  # type: ignore[no-untyped-call]  # no stubs
+        if {"GREEK", "CYRILLIC"} <= set(scripts):
+            return "a word holds Greek letters and Cyrillic ones, which look alike"
+        if "LATIN" not in scripts:
             continue
         alike = is_confusable(word, greedy=True, preferred_aliases=["latin"])  # type: ignore[no-untyped-call]  # no stubs
         for match in alike or ():
