@@ -24,6 +24,7 @@ from http_shim.asgi_bridge import BODY_S, Asgi, AsgiBridge, read_body
 from http_shim.event_stream import LedgerStream, LedgerStreamHub
 from http_shim.identity import KEY_HEADER, idempotency_key, identify, request_id
 from http_shim.json_body import MAX_BODY, aside, parsed
+from http_shim.lazy_routes import REST, LazyRoutes
 from http_shim.metrics import Metrics
 from http_shim.readiness import Readiness
 from http_shim.request_span import span_middleware
@@ -34,6 +35,7 @@ from http_shim.service_routes import (
     GAUGES,
     METRICS,
     READY,
+    Catalogue,
     Document,
     Gauges,
     Handler,
@@ -99,37 +101,55 @@ def build(
     deps: Deps,
     operations: Sequence[Operation],
     *,
+    catalogue: Catalogue | None = None,
     mcp: Asgi | None = None,
     screens: Sequence[web.RouteDef] = (),
     cookie: Cookie | None = None,
 ) -> web.Application:
-    """Build the ASGI application; `mcp` is the application behind /mcp, /sse and /messages/,
-    `screens` are pages; `cookie` finds a browser's session token.
+    """Build the application; `mcp` is the ASGI application behind /mcp, /sse and /messages/,
+    `screens` are pages; `cookie` finds a browser's session token. With a `catalogue` the
+    `operations` are those of it that are there at once, and the first request for another one, or
+    for a text about them all, loads it.
     """
     app = _beginning(deps)
     # The constructor still takes a router, and warns that it will not.
     app._router = app[FRONT] = Admitting(app[DEPS], cookie)
     cache, hub = ResponseCache(), LedgerStreamHub(app[DEPS])
-    app[HUB], app[DOCUMENT] = hub, Document(operations, deps.config.base_url)
+    app[HUB] = hub
+    app[DOCUMENT] = Document(catalogue or (lambda: operations), deps.config.base_url)
     app[GAUGES] += [hub.gauges, app[FRONT].gauges]
     app.on_shutdown.append(hub.leave)
     app.cleanup_ctx.append(hub.lifespan)
     add_route = app.router.add_route
-    # The router tries them in turn: what an agent sends again and again comes first.
-    for op in sorted(operations, key=lambda o: o.idempotency is None):
-        for each in op.routes:
-            way = _streamed(each, hub) if op.streams else _route(each)
-            way = _relayed(each, way, cache) if op.is_relay else way
-            method, path = each.route or ("", "")
-            add_route(method, path, way, name=op.name, expect_handler=_expected)
-    app.add_routes(
-        [*_door(operations), *service_routes.routes(operations), *oauth_routes.routes(), *screens]
-    )
+
+    def add_operations(router: web.UrlDispatcher, some: Sequence[Operation]) -> None:
+        # The router tries them in turn: what an agent sends again and again comes first.
+        for op in sorted(some, key=lambda o: o.idempotency is None):
+            for each in op.routes:
+                way = _streamed(each, hub) if op.streams else _route(each)
+                way = _relayed(each, way, cache) if op.is_relay else way
+                method, path = each.route or ("", "")
+                router.add_route(method, path, way, name=op.name, expect_handler=_expected)
+
+    def add_texts(router: web.UrlDispatcher, every: Sequence[Operation]) -> None:
+        router.add_routes([*_door(every), *service_routes.texts(every)])
+
+    def add_rest(router: web.UrlDispatcher) -> None:
+        every, at_once = catalogue() if catalogue else (), {op.name for op in operations}
+        add_operations(router, [op for op in every if op.name not in at_once])
+        add_texts(router, every)
+
+    add_operations(app.router, operations)
+    if catalogue is None:
+        add_texts(app.router, operations)
+    app.add_routes([*service_routes.ROUTES, *oauth_routes.routes(), *screens])
     if mcp is not None:
         bridge = AsgiBridge(mcp)
         app.cleanup_ctx.append(bridge.lifespan)
         for name, (method, path) in MCP_ROUTES.items():
             add_route(method, path, bridge.handle, name=name, expect_handler=_expected)
+    if catalogue is not None:
+        app.router.register_resource(LazyRoutes(REST, add_rest))
     return app
 
 

@@ -34,6 +34,7 @@ READY: Final = web.AppKey("ready", Readiness)
 Gauges = list[Callable[[], Mapping[str, int]]]
 GAUGES: Final = web.AppKey("gauges", Gauges)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Catalogue = Callable[[], Sequence[Operation]]
 
 
 class Document:
@@ -41,8 +42,8 @@ class Document:
     who asks.
     """
 
-    def __init__(self, operations: Sequence[Operation], base_url: str):
-        self._make = lambda: orjson.dumps(document(operations, base_url=base_url))
+    def __init__(self, catalogue: Catalogue, base_url: str):
+        self._make = lambda: orjson.dumps(document(catalogue(), base_url=base_url))
         self._making, self._made = asyncio.Lock(), b""
 
     async def read(self) -> bytes:
@@ -55,15 +56,11 @@ class Document:
 DOCUMENT: Final = web.AppKey("document", Document)
 
 
-def routes(operations: Sequence[Operation]) -> list[web.RouteDef]:
-    """The routes that are not operations and are always on."""
+def texts(operations: Sequence[Operation]) -> list[web.RouteDef]:
+    """The routes of the texts about all operations that are always on."""
     refusals = _fixed(text.refusals_md(operations), "text/markdown")
     return [
-        web.get("/", _without_query(_index)),
-        *HEALTH,
-        web.get("/openapi.json", _without_query(_openapi)),
         web.get("/docs", _without_query(_docs(operations))),
-        web.get("/llms.txt", _without_query(_llms)),
         web.get("/wallet/refusals.md", _without_query(refusals)),
     ]
 
@@ -202,3 +199,12 @@ def _fixed(page: str, content_type: str, **headers: str) -> Handler:
 
 async def _llms(request: web.Request) -> web.StreamResponse:
     return _page(text.llms_txt(request.app[DEPS].config), "text/plain")
+
+
+ROUTES: Final = (
+    web.get("/", _without_query(_index)),
+    *HEALTH,
+    web.get("/openapi.json", _without_query(_openapi)),
+    web.get("/llms.txt", _without_query(_llms)),
+)
+"""The routes that are no operation, and need none to answer."""

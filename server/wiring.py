@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wallet.start")
 _LATE: Final = (
-    "chain.adapter", "chain.tx_sender", "eth_account.messages", "server.venues",
+    "tools.catalogue", "chain.adapter", "chain.tx_sender", "eth_account.messages", "server.venues",
     "server.keeper.scheduler", "app.screens",
 )  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order

@@ -1,0 +1,108 @@
+"""The start of a serving process: what anybody reads is there at once, all else is loaded by the first request for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+from chain.chains import EvmChains
+from chain.contracts.sign_in import SiweSignIn
+from domain.settings import Config, Switches
+from http_shim.application import build
+from http_shim.asgi_bridge import Message
+from http_shim.lazy_routes import REST, LazyRoutes
+from http_shim.metrics import METHODS
+from server.application import application
+from server.lazy.lazy_mcp import Receive, Send
+from server.system import SystemIds
+from storage.store import Store, open_store
+from tests.databases import PATIENT
+from tests.world import Clock
+from tools.catalogue import OPERATIONS
+from tools.model.operation import Deps
+
+pytestmark = pytest.mark.anyio
+TEXTS = ["/", "/docs", "/llms.txt", "/openapi.json", "/healthz", "/wallet/refusals.md", "/wallet/door", "/wallet/skill.md", "/wallet/mcp-tools"]  # fmt: skip
+PATHS = [op.route[1].replace("{", "").replace("}", "") for op in OPERATIONS if op.route]
+
+
+@pytest.fixture
+async def store(sqlite_url: str) -> AsyncIterator[Store]:
+    opened = await open_store(sqlite_url, PATIENT)
+    try:
+        yield opened
+    finally:
+        await opened.close()
+
+
+async def silent(scope: Message, receive: Receive, send: Send) -> None:
+    """An application behind /mcp that is not asked."""
+
+
+async def way(app: web.Application, method: str, path: str) -> tuple[str, str | None, set[str]]:
+    """Where a request is led: the path and name of its route, else the methods that there are."""
+    match = await web.UrlDispatcher.resolve(app.router, make_mocked_request(method, path))
+    allowed = getattr(match.http_exception, "allowed_methods", set())
+    resource = match.route.resource
+    return (resource.canonical, resource.name, allowed) if resource else ("", None, allowed)
+
+
+async def test_a_request_is_led_where_it_belongs_though_its_route_is_loaded_late(
+    store: Store,
+) -> None:
+    deps = Deps(store, EvmChains([]), Clock(), SystemIds(), Config(), SiweSignIn(), Switches())
+    whole, lazy = build(deps, OPERATIONS, mcp=silent), application(deps, silent)
+    ends = ["/wallet/nothing", "/nothing", "/wallet/mandates/m/n/o"]
+    wrong = [
+        (method, path, there, here)
+        for path in [*PATHS, *TEXTS, *ends, "/mcp"]
+        for method in sorted(METHODS)
+        if (there := await way(whole, method, path)) != (here := await way(lazy, method, path))
+    ]
+    assert wrong == []
+
+
+async def answered(_: web.Request) -> web.Response:
+    return web.Response()
+
+
+async def test_those_that_come_first_wait_for_one_loading() -> None:
+    loadings = []
+
+    def fill(router: web.UrlDispatcher) -> None:
+        loadings.append(len(loadings))
+        time.sleep(0.05)
+        router.add_get("/late", answered)
+
+    routes, found = LazyRoutes(REST, fill), []
+
+    async def ask() -> None:
+        match, _ = await routes.resolve(make_mocked_request("GET", "/late"))
+        found.append(match.route.resource.canonical)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(20):
+            group.start_soon(ask)
+    assert (found, loadings) == (["/late"] * 20, [0])
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "tools.catalogue",
+        "tools.mandates.reads.mandate_reads",
+        "tools.actions",
+        "domain.reads.limits",
+    ],
+)
+def test_the_first_answers_wait_for_no_operation_that_is_not_for_anybody(module: str) -> None:
+    code = f"import sys, server.cli.main, server.runtime.serve, server.application; print({module!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
