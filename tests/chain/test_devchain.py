@@ -212,18 +212,52 @@ def test_a_revert_is_mined_and_a_call_tells_its_data(chain: DevChain) -> None:
     assert (receipt["status"], receipt["logs"]) == ("0x0", [])
 
 
-@pytest.mark.parametrize("wants", [0, 300, 2_500, 40_000, 600_000, 30_000_000])
-def test_an_estimate_suffices_and_is_little_above_the_least(chain: DevChain, wants: int) -> None:
-    # if (gas() > wants) stop; revert
+def wanting(chain: DevChain, wants: int) -> str:
+    """A contract that reverts unless it has more gas than that: if (gas() > wants) stop; revert."""
     code = "5a63" + wants.to_bytes(4, "big").hex() + "10600d575f5ffd5b00"
     made = {"from": ask(chain, "eth_accounts")[0], "data": "0x6e" + code + "5f52600f6011f3"}
     tx = ask(chain, "eth_sendTransaction", made)
     contract = ask(chain, "eth_getTransactionReceipt", tx)["contractAddress"]
     assert ask(chain, "eth_getCode", contract, "latest") == "0x" + code
+    return str(contract)
+
+
+def estimated(chain: DevChain, contract: str) -> None:
+    """An estimate suffices, and is little above the least."""
     told = int(ask(chain, "eth_estimateGas", {"to": contract}), 16)
     assert ask(chain, "eth_call", {"to": contract, "gas": hex(told)}) == "0x"
     with pytest.raises(RpcError):
         ask(chain, "eth_call", {"to": contract, "gas": hex(told - max(1_000, told // 64) - 1)})
+
+
+@pytest.mark.parametrize("wants", [0, 300, 2_500, 40_000, 600_000, 30_000_000])
+def test_an_estimate_suffices_and_is_little_above_the_least(chain: DevChain, wants: int) -> None:
+    estimated(chain, wanting(chain, wants))
+
+
+def test_an_estimate_is_as_near_whatever_the_last_call_of_the_function_needed(
+    chain: DevChain,
+) -> None:
+    contracts = {n: wanting(chain, n) for n in (0, 300, 2_500, 40_000, 600_000, 30_000_000)}
+    for before in contracts.values():
+        for contract in contracts.values():
+            for called in (before, contract):
+                estimated(chain, called)
+
+
+def test_an_estimate_of_a_function_that_was_called_before_takes_three_runs(
+    chain: DevChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract, runs = wanting(chain, 600_000), []
+    computed = chain._computed
+    monkeypatch.setattr(chain, "_computed", lambda *a: [runs.append(a), computed(*a)][1])
+    counts = []
+    for _ in range(2):
+        runs.clear()
+        ask(chain, "eth_estimateGas", {"to": contract})
+        counts.append(len(runs))
+    assert counts[0] > 8
+    assert counts[1] == 3
 
 
 @pytest.mark.slow
