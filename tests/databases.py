@@ -263,6 +263,18 @@ def database_url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue("sqlite_url" if request.param == "sqlite" else "pg_url"))
 
 
+# For a test whose world is on SQLite: what it writes, finds again and takes back is played on both.
+engines: Final = pytest.mark.parametrize(
+    "either_url", ["sqlite_url", pytest.param("pg_url", marks=pytest.mark.pg)], indirect=True
+)
+
+
+@pytest.fixture
+def either_url(request: pytest.FixtureRequest) -> str:
+    """A fresh migrated database: SQLite, and PostgreSQL too for a test with `engines`."""
+    return str(request.getfixturevalue(getattr(request, "param", "sqlite_url")))
+
+
 @pytest.fixture(
     params=[
         pytest.param("sqlite", marks=pytest.mark.play),

@@ -1,5 +1,7 @@
 """A serving process that is killed within `mandate_act`, alone or with the signer: the act asked again by its key is
-sent once, with one outcome. Real processes on PostgreSQL."""
+sent once, with one outcome. Real processes on PostgreSQL: five are started in the short form, so it is for make
+plays; a signer that is killed, and a call repeated by its key, are tested by themselves.
+"""
 
 from __future__ import annotations
 
@@ -184,7 +186,12 @@ MOMENTS: tuple[tuple[str, str, bool], ...] = (
 
 
 @pytest.mark.parametrize(
-    "moments", [MOMENTS[:2], pytest.param(MOMENTS[2:], marks=pytest.mark.campaign)], ids=len
+    "moments",
+    [
+        pytest.param(MOMENTS[:2], marks=pytest.mark.play),
+        pytest.param(MOMENTS[2:], marks=pytest.mark.campaign),
+    ],
+    ids=len,
 )
 async def test_an_act_whose_process_was_killed_is_sent_once_and_has_one_outcome(
     stage: Stage, moments: tuple[tuple[str, str, bool], ...]

@@ -36,6 +36,7 @@ ROOT: Final = Path(__file__).parents[2]
 # The short form, within the whole suite, in which each process stops once; BALANCER_CALLS=500 is the long one.
 CALLS: Final = int(os.environ.get("BALANCER_CALLS", "100"))
 IS_LONG: Final = CALLS > 100
+WHILE_ALL_RUN: Final = CALLS if IS_LONG else 40
 # Between the calls of a client while processes stop and start, so that they last as long as that.
 PAUSE_S: Final = 0.25
 CLIENTS: Final = 2
@@ -146,19 +147,20 @@ def _cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-async def python_calls(two: Pair, pause_s: float = 0) -> dict[str, Tally]:
+async def python_calls(two: Pair, times: int, pause_s: float = 0) -> dict[str, Tally]:
     """So many calls by the official Python clients of each way, all at the same time."""
     tallies = {way: Tally() for way in WAYS}
     async with anyio.create_task_group() as group:
         for way, tally in tallies.items():
             for _ in range(CLIENTS):
-                group.start_soon(calls, two, way, tally, CALLS // CLIENTS, pause_s)
+                group.start_soon(calls, two, way, tally, times // CLIENTS, pause_s)
     return tallies
 
 
 async def test_every_call_through_the_balancer_is_answered(pg_url: str) -> None:
     async with pair(pg_url) as two:
-        assert await python_calls(two) == dict.fromkeys(WAYS, Tally(CALLS))
+        answered = await python_calls(two, WHILE_ALL_RUN)
+    assert answered == dict.fromkeys(WAYS, Tally(WHILE_ALL_RUN))
     shares = [two.balancer.sent[port] for port in two.ports]
     assert min(shares) > 0.4 * sum(shares)
 
@@ -197,13 +199,13 @@ async def test_a_process_that_stops_and_starts_costs_an_error_that_is_safe_to_re
     turns = Turns()
     async with pair(pg_url) as two, anyio.create_task_group() as group:
         group.start_soon(turns.run, two)
-        tallies = await python_calls(two, PAUSE_S)
+        tallies = await python_calls(two, CALLS, PAUSE_S)
         turns.over.set()
     assert_retry_safe(tallies, turns.n, "MCPError: Connection closed")
 
 
 async def test_a_caller_who_alternates_has_one_limit_in_both_processes(pg_url: str) -> None:
-    limit, calls = 240, 700
+    limit, calls = 120, 350
     settings = {"WALLET_RATE_READS": str(limit), "WALLET_RATE_ANONYMOUS": str(limit)}
 
     async def call(
@@ -257,6 +259,7 @@ async def typescript_calls(two: Pair, pause_s: float = 0) -> dict[str, Tally]:
     return tallies
 
 
+@pytest.mark.play  # the ways of the Python clients, by another's
 @pytest.mark.node
 @needs_node
 async def test_every_call_of_the_typescript_client_is_answered(pg_url: str) -> None:

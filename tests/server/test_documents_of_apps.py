@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -15,6 +13,7 @@ from aiohttp import web
 
 from server import outbound
 from server.outbound import OutboundClient
+from tests.loaded import by_serving
 from tests.waiting import STUCK_S
 from tests.world import START
 from tools.model.client_documents import (
@@ -209,9 +208,4 @@ async def test_what_is_asked_for_afresh_is_fetched_though_it_is_kept() -> None:
 
 def test_no_process_loads_the_library_of_oauth_at_its_start() -> None:
     """`wallet serve` and `wallet mcp` start without it."""
-    code = (
-        "import sys, server.runtime.serve, server.application, server.runtime.stdio, server.lazy.lazy_mcp, "
-        "server.mcp_api.http_app, app.screens, tools.catalogue; print([m for m in sys.modules if m.startswith('authlib') or m.startswith('joserfc')])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert not [m for m in by_serving() if m.startswith(("authlib", "joserfc"))]

@@ -31,6 +31,17 @@ both = pytest.mark.parametrize("world", ["dry run", "acting"], indirect=True)
 falls = pytest.mark.parametrize("lost", ["12", "200"], ids=["3 %", "50 %"])
 
 
+def crossed(name: str, small: str, large: str) -> pytest.MarkDecorator:
+    """Both worlds and both values; the other two pairs of them in make plays."""
+    cells = [("dry run", small), ("acting", large)]
+    rest = [("dry run", large), ("acting", small)]
+    return pytest.mark.parametrize(
+        ("world", name),
+        [*cells, *(pytest.param(*cell, marks=pytest.mark.play) for cell in rest)],
+        indirect=["world"],
+    )
+
+
 @pytest.fixture
 async def world(sqlite_url: str, evm: Evm, request: pytest.FixtureRequest) -> AsyncIterator[World]:
     dry = getattr(request, "param", "dry run") == "dry run"
@@ -127,8 +138,7 @@ async def test_out_of_dry_run_the_keeper_records_before_any_close_and_the_agent_
     await exits(m, await m.as_agent("mandate_unwind_call", **await exit_of(m)))
 
 
-@both
-@falls
+@crossed("lost", "12", "200")
 async def test_without_a_key_the_refusal_says_so_and_the_owners_record_lets_the_exit_pass(
     world: World, lost: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -150,8 +160,7 @@ async def test_without_a_key_the_refusal_says_so_and_the_owners_record_lets_the_
     await exits(m, await exit_asked(m))
 
 
-@both
-@falls
+@crossed("lost", "12", "200")
 async def test_a_fall_after_the_close_is_the_owners_to_record(world: World, lost: str) -> None:
     """A market that somebody holds pressed after the close finds no keeper that writes it down."""
     m = await at_the_market(world, 9_000)
@@ -168,8 +177,7 @@ async def test_a_fall_after_the_close_is_the_owners_to_record(world: World, lost
     await exits(m, await m.as_agent("mandate_unwind_call", **asked))
 
 
-@both
-@pytest.mark.parametrize("usd", ["380", "4"])
+@crossed("usd", "380", "4")
 async def test_a_market_that_is_pressed_for_one_block_lowers_nothing(
     world: World, usd: str
 ) -> None:

@@ -12,6 +12,7 @@ from chain.adapter import EvmChain
 from domain.money import Usdc, total
 from storage.integrity.ledger_check import verify
 from tests.chain.nodes import distorted
+from tests.databases import engines
 from tests.purses import Purse, opened
 from tests.server.test_sums import kept_by
 from tests.tools.keeper.test_attach import mined
@@ -24,8 +25,8 @@ WEEK = "2026-W47"
 
 
 @pytest.fixture
-async def world(database_url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(database_url, evm, purses=True, stop_line_dry_run=False) as made:
+async def world(either_url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(either_url, evm, purses=True, stop_line_dry_run=False) as made:
         yield made
 
 
@@ -38,6 +39,7 @@ async def codes(purse: Purse) -> list[Any]:
     return [s["code"] for s in (await purse.m.read())["steps"] if s["reported_by"] == "chain"]
 
 
+@engines
 async def test_what_lies_in_the_purse_goes_back_before_the_settlement(world: World) -> None:
     purse = await opened(world)
     await purse.fund("20")
@@ -112,6 +114,7 @@ async def test_in_dry_run_nothing_goes_back_and_the_owner_has_the_rest_after_the
     assert (await verify(world.store)).ok
 
 
+@engines
 async def test_what_comes_into_the_purse_of_a_settled_vault_is_swept_to_the_owner(
     world: World,
 ) -> None:
@@ -171,6 +174,7 @@ async def test_a_purse_of_a_mandate_that_is_done_with_is_looked_at_once_a_day(
     assert (await verify(world.store)).ok
 
 
+@engines
 async def test_the_statement_of_a_week_adds_up_to_the_last_digit(world: World) -> None:
     purse = await opened(world)
     await purse.fund("20")

@@ -16,6 +16,7 @@ from domain.money import Usdc
 from storage.integrity.ledger_check import verify
 from storage.unit_of_work import UnitOfWork
 from tests.chain.nodes import distorted
+from tests.databases import engines
 from tests.purses import PAYEE, URL, Purse, at_once, opened
 from tests.server.test_sums import kept_by
 from tests.tools.keeper.test_attach import lost
@@ -30,20 +31,9 @@ from tools.model.switches import switches
 pytestmark = pytest.mark.anyio
 
 
-# What writes rows, finds them again and takes them back is played on both databases.
-engines = pytest.mark.parametrize(
-    "url", ["sqlite_url", pytest.param("pg_url", marks=pytest.mark.pg)], indirect=True
-)
-
-
 @pytest.fixture
-def url(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue(getattr(request, "param", "sqlite_url")))
-
-
-@pytest.fixture
-async def world(url: str, evm: Evm) -> AsyncIterator[World]:
-    async with a_world(url, evm, purses=True) as made:
+async def world(either_url: str, evm: Evm) -> AsyncIterator[World]:
+    async with a_world(either_url, evm, purses=True) as made:
         yield made
 
 

@@ -7,8 +7,6 @@ import copy
 import logging
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from pathlib import Path
@@ -29,7 +27,7 @@ from server.settings import Settings
 from server.signer.client import SignerClient
 from server.signer.daemon import NotStarted, Signer, listening, prepared
 from server.venues import venues
-from tests.waiting import STUCK_S
+from tests.loaded import by_serving
 from tests.world import Clock
 from venue import actions, signing
 from venue.budget import InMemory
@@ -456,11 +454,7 @@ def test_started_with_the_environment_of_the_service_it_says_in_one_sentence_wha
 
 
 def test_a_serving_process_never_loads_what_opens_keys() -> None:
-    code = "import sys, server.runtime.serve, server.cli.main, tools.catalogue, server.wiring; print('venue.keystore' in sys.modules, 'server.signer.daemon' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=STUCK_S
-    )
-    assert done.stdout.split() == ["False", "False"]
+    assert not by_serving() & {"venue.keystore", "server.signer.daemon"}
 
 
 def test_the_terms_of_a_request_are_not_changed_by_reading_them() -> None:

@@ -23,6 +23,7 @@ from domain.trading.venue_account import milliseconds
 from server.settings import Settings
 from server.tracing import OtelTracer
 from tests.collector import Collector, Seen, collecting
+from tests.loaded import by_serving
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.surfaces.small import modern
@@ -279,12 +280,7 @@ async def test_a_collector_that_is_away_fails_no_call_and_no_end(
 
 def test_a_process_that_traces_nothing_loads_nothing_for_it() -> None:
     of_traces = {"opentelemetry.sdk", "opentelemetry.exporter", "google.protobuf"}
-    code = (
-        "import sys, server.runtime.serve, server.runtime.keeper_process, server.application, server.wiring, server.tracing; "
-        f"from server.settings import Settings; assert server.tracing.tracer_of(Settings()) is None; print({of_traces!r} & sys.modules.keys())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    assert not by_serving() & of_traces
 
 
 def test_traces_without_the_extra_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
