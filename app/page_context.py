@@ -50,9 +50,10 @@ class OperationRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFrame:
-    """The frame of every page: the signed-in owner and the network; `demo`: with the demo's own
-    wallet; `form_key`: the idempotency key of the page's forms, new with each page and no part of
-    its version.
+    """The frame of every page: the signed-in owner and the network.
+
+    `demo`: with the demo's own wallet; `trades`: at a venue; `form_key`: the idempotency key of the
+    page's forms, new with each page and no part of its version.
     """
 
     path: str
@@ -63,6 +64,7 @@ class PageFrame:
     theme: str
     language: str
     demo: bool
+    trades: bool
     form_key: str = field(repr=False)
 
     @property
@@ -165,6 +167,7 @@ class PageRequest:
             theme=theme if theme in ("light", "dark") else "",
             language=language_of(self.request),
             demo=self.demo,
+            trades=self.deps.venues is not None,
             form_key=self.deps.ids.short("f_"),
         )
 

@@ -33,6 +33,7 @@ class _Templates(TranslatedEnvironment):
 _FILTERS: Final = {
     "usdc": money.exact,
     "rate": money.rate,
+    "cost": money.cost,
     "figure": money.figure,
     "est": money.est,
     "worst": money.worst,

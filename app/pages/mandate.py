@@ -237,17 +237,18 @@ def _row(point: Json) -> Record:
 
 
 def _chart_sentence(rows: Sequence[Json]) -> str:
-    first, last = rows[0], rows[-1]
+    # A day without a value goes on with the one before it, as in the drawing.
+    first, last = rows[0], next(r for r in reversed(rows) if r["worth"] is not None)
     text = _(
         "From {first} on {start} to {last} on {end}; stop line {floor}. Arrow keys "
         "read single days. All numbers are in the table below."
     )
     return text.format(
-        first=money.approximate(first["worth"] or "0"),
+        first=money.approximate(first["worth"]),
         start=times.date_text(first["day"]),
-        last=money.approximate(last["worth"] or "0"),
+        last=money.approximate(last["worth"]),
         end=times.date_text(last["day"]),
-        floor=money.sentence_amount(last["floor"]),
+        floor=money.sentence_amount(rows[-1]["floor"]),
     )
 
 

@@ -16,16 +16,15 @@ from app.words.text import _
 from domain.rules.rule_table import BY_CODE
 from domain.times import format_day
 
+LOOKED_AT: Final = 20
+
 
 async def show_statement(visit: PageRequest) -> web.Response:
-    """One mandate's week; where none is named, the last full one, in a mandate's first week that
-    one, and of a settled mandate the last in which something happened.
-    """
+    """One mandate's week; where none is named, the one that `_first_shown` says."""
     public_id, week, cursor = visit.path_part("id"), visit.query("week"), visit.query("cursor")
-    if week is None:
-        week = await _last_week(visit, public_id)
+    head = await visit.run("mandate_get", public_id=public_id, parts="mandate,progress")
+    week = week or await _first_shown(visit, head)
     raw = await visit.run("owner_statement", public_id=public_id, week=week, cursor=cursor)
-    head = await visit.run("mandate_get", public_id=public_id, parts="mandate")
     move, day = (raw["allowed_vs_used"][n] for n in ("largest_move", "busiest_day"))
     note = times.date_text(day["day"]) if day["day"] else _("nothing was spent")
     view = Record(
@@ -42,15 +41,14 @@ async def show_statement(visit: PageRequest) -> web.Response:
     return visit.show("statement.html", view, chain_id=head["mandate"]["chain_id"])
 
 
-async def _last_week(visit: PageRequest, public_id: str) -> str | None:
+async def _first_shown(visit: PageRequest, row: Json) -> str | None:
     """The last week in which something happened in a settled mandate, and the present one of a
-    mandate that began in it; None for any other.
+    mandate that began in it; None for any other: the last full week.
     """
-    head = await visit.run("mandate_get", public_id=public_id, parts="mandate,progress")
-    if head["progress"]["status"] != "settled":
-        began = _week_of(head["mandate"]["signed_at"] or head["mandate"]["created_at"])
+    if row["progress"]["status"] != "settled":
+        began = _week_of(row["mandate"]["signed_at"] or row["mandate"]["created_at"])
         return began if began == _week_of(visit.now.isoformat()) else None
-    steps = await visit.run("mandate_steps", public_id=public_id)
+    steps = await visit.run("mandate_steps", public_id=row["mandate"]["public_id"])
     at = next((s["at"] for s in steps["items"] if s["code"] != "mark"), None)
     return None if at is None else _week_of(at)
 
@@ -61,10 +59,27 @@ def _week_of(at: str) -> str:
 
 
 async def show_all(visit: PageRequest) -> web.Response:
-    """The week across all mandates."""
+    """The week across all mandates; where none is named, the last one with which the statement of
+    one of them opens, or the last full week where that is one of these.
+    """
     week, cursor = visit.query("week"), visit.query("cursor")
+    week = week or await _first_shown_of_all(visit)
     raw = await visit.run("owner_statement_all", week=week, cursor=cursor)
     return visit.show("statements.html", Record(raw, week=_week(raw["period"], visit.now)))
+
+
+async def _first_shown_of_all(visit: PageRequest) -> str | None:
+    """By the newest mandates: a long list is not read for this."""
+    listed = await visit.run("mandate_list", limit=LOOKED_AT)
+    began = [m for m in listed["items"] if m["progress"]["status"] not in ("draft", "cancelled")]
+    weeks: set[str] = set()
+    # Those that are not settled first: one of them that is older says it without another read.
+    for row in sorted(began, key=lambda m: m["progress"]["status"] == "settled"):
+        week = await _first_shown(visit, row)
+        if week is None or week == _week_of((visit.now - timedelta(days=7)).isoformat()):
+            return None
+        weeks.add(week)
+    return max(weeks, default=None)
 
 
 def _week(period: Json, now: datetime) -> Record:

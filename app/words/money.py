@@ -88,6 +88,12 @@ def worst(value: str | None, unit: str = UNIT) -> Markup:
 
 
 @keeps_by_language(KEPT)
+def cost(value: str | None, unit: str = UNIT) -> Markup:
+    """An estimated cost, which says so."""
+    return _display(value, unit, _away_from_zero, lead=f"{_('about')} ")
+
+
+@keeps_by_language(KEPT)
 def gain(value: str | None, unit: str = UNIT) -> Markup:
     """An estimated gain or loss, with its sign."""
     return _display(value, unit, _towards_zero, lead="+")

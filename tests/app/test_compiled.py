@@ -139,7 +139,7 @@ def test_a_page_belongs_to_one_entry_of_the_menu(path: str, entry: str) -> None:
         "chain_name": "One",
         "form_key": "f_1",
     }
-    shell = PageFrame(path=path, chain_id=1, demo=False, **nobody)
+    shell = PageFrame(path=path, chain_id=1, demo=False, trades=True, **nobody)
     assert shell.section == entry
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.app.lives import LIVES, Life, sent
@@ -105,6 +107,33 @@ async def test_a_settled_mandates_statement_opens_the_last_week_in_which_somethi
     fine(page)
     assert f"week {happened:%G-W%V}" in page.said
     assert "Withdrawal" in page.said
+
+
+async def test_the_statement_of_all_opens_the_week_with_which_one_of_them_opens(
+    site: Site,
+) -> None:
+    m, browser, _ = await site.of(working(site.world))
+    began = site.world.clock.at
+    # In the first week of an owner the last full one is before the beginning.
+    page = await browser.get("/app/statement")
+    fine(page)
+    assert f"Week {began:%G-W%V}" in page.said
+    await sent(m, "owner_withdraw_call")
+    site.world.clock.forward(days=70)
+    browser = await site.signed_in(m.owner_wallet)
+    assert f"Week {began:%G-W%V}" in (await browser.get("/app/statement")).said
+    site.world.clock.at = began + timedelta(days=7)
+    assert f"Week {began:%G-W%V}" in (await browser.get("/app/statement")).said
+
+
+async def test_the_statement_of_all_opens_the_last_full_week_of_a_mandate_that_goes_on(
+    site: Site,
+) -> None:
+    m = await working(site.world)
+    site.world.clock.forward(days=20)
+    full = site.world.clock.at - timedelta(days=7)
+    browser = await site.signed_in(m.owner_wallet)
+    assert f"Week {full:%G-W%V}" in (await browser.get("/app/statement")).said
 
 
 async def test_an_agents_page_has_one_line_a_transaction(site: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -150,6 +151,8 @@ async def test_live_is_prepared_and_signed_on_two_pages_once_and_closed_with_eve
     assert await live.buttons() == ["Prepare LIVE order"]
     page = await live.prepared()
     assert "Sign and place LIVE order" in page.said
+    value = page.one("span", data_says="value").text
+    assert re.fullmatch(r"[1-9]\d{0,2}(,\d{3})*\.\d\d(\d*[1-9])?", value), value
     assert "at the market, 0.5% off the best price" in page.said
     assert t.posted("mainnet") == 0
     signature = json.dumps(t.sign(block(page)))
@@ -309,7 +312,7 @@ async def test_the_page_shows_each_refusal_of_an_order_with_who_can_fix_it(live:
         for name in ("trade_me", "trade_positions", "order_pending", "order_under_way",
                      "trade_products", "own_paper_books", "owner_agents")
     ]  # fmt: skip
-    shell = PageFrame(demo=False, form_key="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
+    shell = PageFrame(demo=False, trades=True, form_key="f_1", path="/app/orders", owner="0x" + "1" * 40, csrf="c", chain_id=1, chain_name="One",
                   theme="", language="en")  # fmt: skip
     empty = orders.orders_view(*replies)
 

@@ -117,6 +117,9 @@ def fine(page: Page) -> None:
     assert page.source.count('name="csrf"') >= len(
         [f for f in posts if f.attributes["action"] != "/app/session"]
     )
+    # An amount that is not known stands alone: in a sentence it would read as one.
+    assert not re.search(r'[\w.,:;]\s*<span class="unknown"|class="unknown"[^>]*>[^<]*</span>\s*[\w.,:;]', page.source)  # fmt: skip
+    assert "about not known yet" not in page.said
     assert not re.search(r"\bNone\b|Undefined|\{\{|\}\}|\[object", page.said)
     assert '<ol class="record"></ol>' not in page.source, "a list without an entry says so"
 

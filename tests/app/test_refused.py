@@ -8,10 +8,14 @@ from app.words import refusals
 from app.words.text import ENGLISH, use_language
 from domain.money import Usdc
 from domain.refusals import REFUSALS, Refused
+from tests.app.desks import a_trading_site
+from tests.app.lives import LIVES
 from tests.app.site import Site
+from tests.app.test_pages import fine
 from tests.app.test_starting import form, read
 from tests.world import signed, working
 
+COST = {ENGLISH: "Cost of leaving", "de": "Kosten des Ausstiegs"}
 LARGEST = "1,000,000,000,000.00 USDC"
 
 
@@ -54,6 +58,38 @@ async def test_what_a_service_is_not_set_up_for_is_told_without_its_settings(
         assert "onfigured" not in page.said.replace("not_configured", "")
         assert said in page.said
     assert "Der Betreiber muss das beheben." in page.said
+
+
+@pytest.mark.anyio
+async def test_the_menu_has_no_orders_where_there_is_no_venue(site: Site) -> None:
+    _, _, browser = await site.somebody()
+    assert "/app/orders" not in (await browser.get("/app")).links()
+    # Who has the address is told why there is nothing.
+    page = await browser.get("/app/orders")
+    assert (page.status, page.one("h1").text) == (409, "Not set up here")
+    assert "This service is not set up for the venue." in page.said
+
+
+@pytest.mark.anyio
+async def test_the_menu_has_orders_where_there_is_a_venue(sqlite_url: str) -> None:
+    async with a_trading_site(sqlite_url) as site:
+        browser = await site.signed_in(await site.desk.person())
+        assert "/app/orders" in (await browser.get("/app")).links()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("life", ["created", "working"])
+async def test_what_leaving_costs_is_told_in_no_sentence_while_it_is_not_known(
+    site: Site, life: str
+) -> None:
+    _, browser, base = await site.of(LIVES[life](site.world))
+    for language, about in ((ENGLISH, "about"), ("de", "etwa")):
+        browser.cookies["language"] = language
+        page = await browser.get(f"{base}/leave")
+        fine(page)
+        cost = page.all("dd")[[e.text for e in page.all("dt")].index(COST[language])]
+        assert ("unknown" in page.source) == (life != "working")
+        assert (about in cost.text) == (life == "working"), cost.text
 
 
 @pytest.mark.anyio

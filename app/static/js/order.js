@@ -23,7 +23,7 @@ export const agentData = (network, connectionId) => ({
 
 const flat = (value, at = "") => value && typeof value === "object" ? Object.entries(value).flatMap(([k, v]) => flat(v, at + "." + k)) : [[at, value]];
 const text = (value) => JSON.stringify(flat(value).sort());
-const scaled = (figure) => { const [whole, frac = ""] = figure.split("."); return BigInt(whole + frac.padEnd(8, "0")); };
+const scaled = (figure) => { const [whole, frac = ""] = figure.replaceAll(",", "").split("."); return BigInt(whole + frac.padEnd(8, "0")); };
 
 /** Why the bytes are not what the screen says, by the check of the page that fails; nothing where they are. `s`: the words on the screen; `words`: the sentences for what is wrong. */
 export function faults(told, s, now, words) {
