@@ -93,16 +93,22 @@ async def test_those_that_come_first_wait_for_one_loading() -> None:
     assert (found, loadings) == (["/late"] * 20, [0])
 
 
+COMMANDS = "server.cli.main"
+SERVING = f"{COMMANDS}, server.runtime.serve, server.application"
+
+
 @pytest.mark.parametrize(
-    "module",
+    ("start", "module"),
     [
-        "tools.catalogue",
-        "tools.mandates.reads.mandate_reads",
-        "tools.actions",
-        "domain.reads.limits",
+        (SERVING, "tools.catalogue"),
+        (SERVING, "tools.mandates.reads.mandate_reads"),
+        (SERVING, "tools.actions"),
+        (SERVING, "domain.reads.limits"),
+        (COMMANDS, "storage.unit_of_work"),
+        (COMMANDS, "aiohttp"),
     ],
 )
-def test_the_first_answers_wait_for_no_operation_that_is_not_for_anybody(module: str) -> None:
-    code = f"import sys, server.cli.main, server.runtime.serve, server.application; print({module!r} in sys.modules)"
+def test_a_start_loads_nothing_that_its_first_answers_do_without(start: str, module: str) -> None:
+    code = f"import sys, {start}; print({module!r} in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from domain.settings import SWITCHES, Switches
-from storage.unit_of_work import UnitOfWork
+
+# Every command reads the settings, and they read a switch here; no command needs all tables for it.
+if TYPE_CHECKING:
+    from storage.unit_of_work import UnitOfWork
 
 
 def switches(uow: UnitOfWork, defaults: Switches) -> Switches:
