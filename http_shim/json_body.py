@@ -33,8 +33,10 @@ _STEPS: Final = {"[": 1, "{": 1, "]": -1, "}": -1}
 # A text, whole or without its end; what separates and nests.
 _PART: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{},]', re.DOTALL)
 
-# A number with a point or an exponent in JSON without white space; a text may look like one.
-_POINTED: Final = re.compile(rb"[:\[,]-?[0-9]+[.eE]")
+# How a number with a point or an exponent ends in JSON without white space, as it is written
+# there; a text may look like one. Two patterns, as one that begins with a letter is found sooner.
+_POINT: Final = re.compile(rb"\.[0-9]+(?:e[-+]?[0-9]+)?[,}\]]")
+_EXPONENT: Final = re.compile(rb"e[-+]?[0-9]+[,}\]]")
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -140,9 +142,11 @@ def _is_plain(raw: bytes) -> bool:
     two equal keys a reader keeps one, and what it read is then written shorter than it came.
     """
     try:
-        return orjson.dumps(orjson.loads(raw)) == raw and _POINTED.search(raw) is None
+        if orjson.dumps(orjson.loads(raw)) != raw:
+            return False
     except orjson.JSONDecodeError:
         return False
+    return _POINT.search(raw) is None and _EXPONENT.search(raw) is None
 
 
 def message(raw: bytes) -> bytes:

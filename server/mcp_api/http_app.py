@@ -141,8 +141,10 @@ class McpApp:
             # The guard looks first, and answers in the place of one that is about to end.
             session_idle_timeout=IDLE_S + 1,
         )
-        # Behind its bound of a body, which the guard has read already and holds to a smaller one.
+        # Both behind their bound of a body, which the guard has read already and holds to a smaller
+        # one.
         self._sessions = server.sessions.asgi_app.app
+        self._post_message = self._messages._post_message_app.app
         if server.deps.has_peers:
             server.guests = StreamableHTTPSessionManager(
                 server, json_response=True, stateless=True, security_settings=checks
@@ -182,7 +184,7 @@ class McpApp:
         elif scope["path"] == "/sse":
             await self._sse(scope, receive, send)
         else:
-            await self._messages.handle_post_message(scope, receive, send)
+            await self._post_message(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -191,7 +191,14 @@ def test_a_message_is_changed_only_where_a_double_tells_another_number() -> None
 
 @pytest.mark.parametrize(
     "value",
-    ["0.1234567", "[1,0.1234567]", "-1.0000000", '{"b":1e-7}', '["7.5",0.10000000000000000001]'],
+    [
+        "0.1234567",
+        "[1,0.1234567]",
+        "-1.0000000",
+        "1.5e-10",
+        '{"b":1e-7}',
+        '["7.5",0.10000000000000000001]',
+    ],
 )
 def test_a_message_without_white_space_has_the_numbers_of_one_with_it(value: str) -> None:
     spaced = f'{{"a": {value} }}'
