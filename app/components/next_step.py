@@ -10,6 +10,7 @@ from app.words import money
 from app.words.text import _
 from app.words.untrusted_text import agent_of
 
+PAUSED: Final = _("You paused the agent. It can do nothing until you resume it.")
 NOTHING: Final = _("You have nothing to do.")
 ACCEPT: Final = _(
     "Please accept mandate {id}: call the tool mandate_accept with public_id {id} "
@@ -104,10 +105,11 @@ def _of_active(mandate: Json, pending: int) -> _Step:
         text = _("An action needs your approval. Until you answer, the agent waits with it.")
         if pending > 1:
             text = _("{count} actions need your approval. Until you answer, the agent waits.")
+        if mandate["paused"]:
+            text = f"{_(PAUSED)} {_('Actions that need your approval: {count}.')}"
         return _Step(text.format(count=pending), "#waiting", _("Answer agent"), owner=True)
     if mandate["paused"]:
-        text = _("You paused the agent. It can do nothing until you resume it.")
-        return _Step(text, "resume", _("Resume agent"))
+        return _Step(_(PAUSED), "resume", _("Resume agent"))
     if mandate["accepted_at"] is None:
         if mandate["agent_id"] is None:
             text = _("No agent has accepted this mandate yet. Any agent of the open board may.")

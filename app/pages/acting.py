@@ -138,10 +138,12 @@ def show_action(
     the chain may still send it.
     """
     public_id, send = visit.path_part("id"), None
+    already = _already(kind, read, call)
     own = exit or brings
     texts = ACTS[kind] if own is None else Record({**ACTS[kind], **own["texts"]})
     if call is not None:
-        button, look, steps = texts["button"], texts["look"], read["steps"]
+        button, steps = texts["button"], read["steps"]
+        look = "" if already else texts["look"]  # a call that changes nothing is no call to make
         send = sending.view(kind, public_id, [call], button=button, look=look, steps=steps)
     locked = refused is not None and refused["error"] == "withdraw_locked"
     if refused is not None and locked:
@@ -151,7 +153,7 @@ def show_action(
         kind=kind,
         texts=texts,
         agent=agent,
-        already=_already(kind, read, call),
+        already=already,
         pays=(call or {}).get("pays") or Record(owner=None, agent_fee=None),
         recorded=recorded_value(read) if kind == "record" else None,
         purse=purse.view(read, visit.now) if kind == "void" else None,

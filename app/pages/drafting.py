@@ -84,11 +84,16 @@ async def _show_terms(
         view,
         public_id=None,
         note=note,
-        clauses=shown["clauses"] if shows else (),
+        clauses=_chosen(shown["clauses"], view["ask"]) if shows else (),
         exposure=shown["exposure"] if shows else None,
         ready=False,
     )
     return visit.show("start.html", view, refused=refused)
+
+
+def _chosen(clauses: Iterable[Json], ask: str) -> tuple[Json, ...]:
+    """The clauses, without the one about asking while its owner has not chosen."""
+    return tuple(c for c in clauses if c["key"] != "asking" or ask)
 
 
 async def _show_draft(

@@ -39,6 +39,8 @@ SOURCES: Final[Mapping[str, str]] = {
     "agent_mark": _("estimate by the agent, not confirmed"),
     "cost": _("estimate, at the price paid"),
 }
+OPEN: Final = ("signed", "working")
+OVER: Final = ("settled", "cancelled")
 MANDATE: Final = ("public_id", "agent_id", "agent_name", "purpose", "signed_at", "ends_at")
 AGREED: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
 LOCKING: Final = 1_000_000  # micro-USDC of open positions, from which on the vault holds cash back
@@ -76,6 +78,7 @@ def _view(
     room = money.less(allowed["budget"]["value"], used["budget"]["value"])
     return Record(
         pick(m, *MANDATE),
+        ends_at=None if status == "cancelled" else m["ends_at"],
         vault=vault,
         pill=pill(read),
         announcement=notices.mandate_notice(read),
@@ -91,7 +94,7 @@ def _view(
         chart_text=_chart_sentence(rows) if drawn else "",
         chart_comes=working,
         rows=rows,
-        meters=limit_meters(limits, open_=status in ("signed", "working")),
+        meters=limit_meters(limits, open_=status in OPEN, over=status in OVER),
         possible=left["value"] if working and not m["paused"] and m["accepted_at"] else None,
         binds=CLAUSE_NAMES.get(left["binding"]["clause"], ""),
         possible_again=left["retry_at"],
@@ -252,8 +255,10 @@ def _chart_sentence(rows: Sequence[Json]) -> str:
     )
 
 
-def limit_meters(limits: Json, *, open_: bool) -> tuple[Record, ...]:
-    """Meters of used limits; a closed mandate has used nothing today."""
+def limit_meters(limits: Json, *, open_: bool, over: bool = False) -> tuple[Record, ...]:
+    """Meters of used limits; a closed mandate has used nothing today, and one that is over has
+    paid its deposits back.
+    """
     allowed, used = limits["allowed"], limits["used"]
     note = _("clause 2")
     if allowed["per_action"]["set_by"] == "policy":
@@ -264,10 +269,10 @@ def limit_meters(limits: Json, *, open_: bool) -> tuple[Record, ...]:
     def bar(title: str, spent: str, name: str, note: str) -> Record:
         return meters.view(title, spent, allowed[name]["value"], note, warns=False)
 
-    standing = (
-        bar(_("Largest action so far"), used["per_action"]["value"], "per_action", note),
-        bar(_("Deposited of the budget"), put_in, "budget", _("clause 1")),
-    )
+    largest = bar(_("Largest action so far"), used["per_action"]["value"], "per_action", note)
+    if over:
+        return (largest,)
+    standing = largest, bar(_("Deposited of the budget"), put_in, "budget", _("clause 1"))
     if not open_:
         return standing
     day, reset = used["per_day"], _("clause 3 · resets at 00:00 UTC")

@@ -134,6 +134,9 @@ TITLES: Final[Mapping[str, str]] = {
     "forbidden": _("Not from this page"),
     "not_configured": _("Not set up here"),
     "wrong_status": _("Not possible now"),
+    "mandate_ended": _("Not possible now"),
+    "mandate_stopped": _("Not possible now"),
+    "mandate_paused": _("Not possible now"),
 }
 ELSE: Final = _("That was not done")
 WHO: Final[Mapping[str, str]] = {

@@ -46,7 +46,7 @@ NEXT = {
     "not accepted": ("has not accepted yet, and can do nothing until then", "", False),
     "nothing to do": ("may act within your limits. You have nothing to do.", "", False),
     "working": ("An action needs your approval", "#waiting", True),
-    "paused": ("An action needs your approval", "#waiting", True),
+    "paused": ("until you resume it. Actions that need your approval: 1.", "#waiting", True),
     "paused quietly": ("You paused the agent. It can do nothing until", "/resume", False),
     "ended": ("The mandate has ended. Withdraw your money next", "/withdraw", True),
     "stopped": ("The mandate is stopped. Close the open positions next", "/leave", True),

@@ -781,6 +781,56 @@ def test_money_that_was_gained_and_taken_out_is_no_budget_put_in() -> None:
     assert [n["used"] for n in limit_meters(limits, open_=False)][-1] == "0.000000"
 
 
+@pytest.mark.parametrize(
+    ("life", "has", "lacks"),
+    [
+        ("working", "Ends 20 Dec 2026 Deposited of the budget", ""),
+        ("settled", "Ends 20 Dec 2026", "Deposited of the budget"),
+        ("cancelled", "Largest action so far", "Ends 20 Dec 2026"),
+    ],
+)
+async def test_what_is_over_shows_no_end_to_come_and_no_deposit_that_went_back(
+    site: Site, life: str, has: str, lacks: str
+) -> None:
+    _, browser, base = await site.of(LIVES[life](site.world))
+    page = await browser.get(base)
+    for text in ("Ends 20 Dec 2026", "Deposited of the budget", "Largest action so far"):
+        if text in has:
+            assert text in page.said
+    assert not lacks or lacks not in page.said
+
+
+async def test_terms_that_are_signed_lead_to_no_signature(site: Site) -> None:
+    _, browser, base = await site.of(LIVES["working"](site.world))
+    review = await browser.get(f"{base}/review")
+    assert review.all("ol", class_="steps3") == []
+    assert "(all zeros: any agent)" not in review.said
+    draft, drafter, at = await site.of(LIVES["draft"](site.world))
+    assert draft
+    assert len((await drafter.get(f"{at}/review")).all("ol", class_="steps3")) == 1
+
+
+async def test_a_call_that_changes_nothing_is_not_the_button_to_press(site: Site) -> None:
+    _, browser, base = await site.of(LIVES["paused"](site.world))
+    page = await browser.get(f"{base}/pause")
+    assert "The agent is paused already." in page.said
+    (button,) = [e for e in page.all("button") if e.text.strip() == "Pause agent"]
+    assert "go" not in button.attributes["class"].split()
+
+
+async def test_no_sentence_says_that_an_agent_need_not_ask_before_its_owner_chose(
+    site: Site,
+) -> None:
+    _, _, browser = await site.somebody()
+    page = await browser.get("/app/start?form=1")
+    fine(page)
+    assert "Please choose" in page.said
+    assert "The agent acts on its own inside these limits." not in page.said
+    assert [
+        e.attributes["data-clause"] for e in page.all("li") if "data-clause" in e.attributes
+    ] == [str(n) for n in range(1, 11) if n != 6]
+
+
 async def test_every_action_that_waits_is_reached_and_a_new_one_moves_no_button(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
