@@ -17,7 +17,7 @@ from chain.chains import EvmChains
 from chain.logs.log_reader import LogReader, Watched
 from domain.money import Usdc
 from http_shim.readiness import Readiness
-from http_shim.service_routes import DEPS, READY, routes
+from http_shim.service_routes import DEPS, READY, ROUTES
 from server.cli import doctor
 from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
@@ -134,7 +134,7 @@ async def test_one_bad_node_of_three_makes_no_wrong_figure_and_stops_no_reading(
 async def ready(world: World) -> dict[str, Any]:
     app = web.Application()
     app[DEPS], app[READY] = world.deps, Readiness(world.deps)
-    app.add_routes(routes(()))
+    app.add_routes(ROUTES)
     async with TestClient(TestServer(app)) as http:
         return dict(await (await http.get("/readyz")).json())
 

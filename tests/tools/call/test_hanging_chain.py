@@ -19,7 +19,7 @@ from chain.chains import EvmChains
 from chain.rpc.circuit_breaker import FAILURES
 from domain.chain_facts import BlockStamp
 from http_shim.readiness import Readiness
-from http_shim.service_routes import DEPS, READY, routes
+from http_shim.service_routes import DEPS, READY, ROUTES
 from server.cli import doctor
 from server.settings import Settings
 from tests.chain.nodes import Stalling, stalling
@@ -207,7 +207,7 @@ async def test_a_node_that_changed_its_chain_behind_its_address_is_told_and_not_
         app = web.Application()
         deps, app[READY] = world.deps, Readiness(world.deps)
         app[DEPS] = deps
-        app.add_routes(routes(()))
+        app.add_routes(ROUTES)
         async with TestClient(TestServer(app)) as http:
             ready = await (await http.get("/readyz")).json()
         assert ready["chains"] == [{"chain_id": CHAIN_ID, "trouble": "its node serves chain 1"}]
