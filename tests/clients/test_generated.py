@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 
 from tests import npm
 from tests.surfaces.conftest import Service, service  # noqa: F401 - fixtures
+from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID
 
 ROOT = Path(__file__).parents[2]
@@ -51,6 +53,15 @@ def imported(name: str, folder: Path) -> ModuleType:
 def built(name: str) -> Path:
     """The folder of a client, built if its sources changed."""
     folder: Path = imported("generate", CLIENTS).build(name)
+    return folder
+
+
+@cache
+def compiled() -> Path:
+    """The folder of the TypeScript client, with its stories as JavaScript."""
+    folder = built("typescript")
+    command = ["node", "node_modules/typescript/bin/tsc", "-p", "."]
+    subprocess.run(command, cwd=folder, check=True, timeout=STUCK_S)
     return folder
 
 
@@ -126,9 +137,7 @@ class TestTypeScript:
 
     @pytest.mark.anyio
     async def test_both_clients_see_the_same_story(self, service: Service) -> None:  # noqa: F811
-        folder = await anyio.to_thread.run_sync(built, "typescript")
-        compiled = ["node", "node_modules/typescript/bin/tsc", "-p", "."]
-        await anyio.run_process(compiled, cwd=folder)
+        folder = await anyio.to_thread.run_sync(compiled)
         command = ["node", "build/story/story.js", *told_of(service)]
         done = await anyio.run_process(command, cwd=folder)
         assert json.loads(done.stdout) == await story(service)

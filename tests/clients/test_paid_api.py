@@ -24,7 +24,9 @@ from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Evm, Mandated, running_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.evm]
-REAL = [pytest.param("embedded"), pytest.param("anvil", marks=[pytest.mark.anvil, *NODE])]
+# A seller starts with every test; the official facilitator is at Anvil in tests/anvil and test_official_python, too.
+ANVIL = [pytest.mark.anvil, pytest.mark.play, *NODE]
+REAL = [pytest.param("embedded"), pytest.param("anvil", marks=ANVIL)]
 
 
 @pytest.fixture(scope="module", params=REAL)

@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from domain.money import Usdc
-from tests.clients.test_generated import NODE, built, imported
+from tests.clients.test_generated import NODE, built, compiled, imported
 from tests.surfaces.conftest import Service, running
 from tests.tools.paying import PAYEE, balance, paying, required, settled
 from tests.waiting import STUCK_S
@@ -241,8 +241,7 @@ class TestTypeScript:
         self, sold: tuple[Seller, str]
     ) -> None:
         seller, key = sold
-        folder = await anyio.to_thread.run_sync(built, "typescript")
-        await anyio.run_process(["node", "node_modules/typescript/bin/tsc", "-p", "."], cwd=folder)
+        folder = await anyio.to_thread.run_sync(compiled)
 
         async def paid(most: str, timeout_ms: int = 60_000) -> Any:
             told = [seller.service.base, key, seller.mandate.id, f"{seller.url}/report", most]
@@ -268,8 +267,7 @@ class TestTypeScript:
         assert ((await paid("1"))["status"], seller.followed) == (307, 0)
 
     async def test_the_typescript_helper_pays_at_the_host_that_was_asked(self) -> None:
-        folder = await anyio.to_thread.run_sync(built, "typescript")
-        await anyio.run_process(["node", "node_modules/typescript/bin/tsc", "-p", "."], cwd=folder)
+        folder = await anyio.to_thread.run_sync(compiled)
         pairs = [[url, named] for url, named, _ in HOSTS]
         command = ["node", "build/story/hosts.js", json.dumps(pairs)]
         told = json.loads((await anyio.run_process(command, cwd=folder)).stdout)

@@ -50,7 +50,7 @@ ROUTES = [op.route for op in OPERATIONS if op.route] + [
 async def test_whatever_a_stranger_asks_for_is_charged_before_it_is_looked_at(
     sqlite_url: str, sent: dict[str, Any]
 ) -> None:
-    settings = Settings(database_url=sqlite_url, rate_anonymous=10, trusted_proxies="127.0.0.1")
+    settings = Settings(database_url=sqlite_url, rate_anonymous=2, trusted_proxies="127.0.0.1")
     async with serving(settings) as base, ClientSession() as http:
 
         async def asked(n: int, method: str, path: str) -> list[int]:
