@@ -78,6 +78,49 @@ RANKING_LACKS: Final = (
     _("{have} of {need} USDC of other owners' capital"),
 )
 HALL: Final = (_("There is no stake mechanism: an operator puts up nothing here."),)
+# The terms of linking an own account: what is hashed is the English text.
+LINKING: Final = (
+    _("Own account: terms of linking"),
+    _(
+        "1. Your account stays yours. The venue holds your funds; this service holds none of them "
+        "and stores no key of yours."
+    ),
+    _(
+        "2. Linking proves by a signature that a wallet is yours. The signature moves no funds and "
+        "allows no trading. One wallet is linked to one person; only an operator moves a link."
+    ),
+    _(
+        "3. An order key is made in your browser and stays there. You approve it at the venue with "
+        "your wallet; this service passes that one approval on and no other action. A key lasts 30 "
+        "days at most."
+    ),
+    _(
+        "4. The venue knows no limits for an approved key. While it is approved it can place and "
+        "cancel orders of any size, change leverage and move funds between your own balances at "
+        "the venue; it cannot withdraw them. Keep your browser safe, and revoke a key that you no "
+        "longer use: its end alone may not stop it at the venue."
+    ),
+    _(
+        "5. A keeper key is optional and off unless you approve it. It lives in a signer apart "
+        "from the service, which signs nothing but reduce-only closes and cancellations for "
+        "markets that you named in mandate terms signed by you. That signer is the only fence "
+        "around this key, because the venue has none."
+    ),
+    _("6. Without a keeper key the stop line of a mandate with a venue market only warns."),
+    _(
+        "7. A builder fee is charged on opening orders only after you approved it at the venue, "
+        "never on closes."
+    ),
+    _(
+        "8. Figures come from the venue and may be late; every answer says when it was read. Index "
+        "and other products may not be open to you where you live; the venue's own rules apply."
+    ),
+    _(
+        "Approve a maximum fee rate of 0% for the same builder at the venue to take the approval "
+        "back; it acts on the next order. Orders without an approval carry no builder fee, and "
+        "closes never do."
+    ),
+)
 # Why the reader of a note asks, or fills a term.
 NOTES: Final = (
     _("it is not one of the forms that are read"),
@@ -180,6 +223,12 @@ REASONS: Final = (
     _("Another paper book of yours has this name."),
     _("The limits were changed at the same time."),
     _("The order was priced anew at the same time."),
+    _("The order waits for no signature any more; prepare a new one."),
+    _("A close is prepared anew, not opened."),
+    _("The venue has this order already; record it."),
+    _("It is for another network or wallet than yours is now; prepare a new one."),
+    _("It is not known yet what became of the order."),
+    _("The order was changed by another request at the same time."),
     _("The order is {status}; it cannot {transition} from there."),
     _("The approval {approval} is {status} already."),
     _("Another approval was signed just now; ask again."),
@@ -257,7 +306,7 @@ def in_language(text: str) -> str:
     """A sentence of another layer in the reader's language; as it stands where it is none of
     those that are listed.
     """
-    for template in (*CLAUSES, *HALL, *NOTES, *REASONS):
+    for template in (*CLAUSES, *HALL, *LINKING, *NOTES, *REASONS):
         if match := re.fullmatch(_form(template), text, re.DOTALL):
             return _filled(template, match)
     for head, parts in ((PLACES, PLACES_NAMED), (RANKING, RANKING_LACKS)):

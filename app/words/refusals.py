@@ -111,6 +111,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "limit_px": _("My price"),
     "product": _("Product"),
     "slippage_bps": _("Largest price difference"),
+    "signature_chain_id": _("Network"),
 }
 # What a schema says of a value, and what a person is told.
 PROBLEMS: Final = (

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from app.screens import PAGES
-from app.words.other_layers import CLAUSES, HALL, NOTES, REASONS, in_language
+from app.words.other_layers import CLAUSES, HALL, LINKING, NOTES, REASONS, in_language
 from app.words.text import ENGLISH, use_language
+from domain.agents.grants import SCOPES
+from tests.app.desks import TradingSite, a_trading_site, block, form, live_at_the_door, switched
 from tests.app.lives import LIVES
 from tests.app.site import VOID, Browser, Page, Site
 from tests.app.test_hostile_input import FIELD, names_in
-from tests.browser.stations import PART, opened, stations, values_of
+from tests.browser.stations import NOWHERE, PART, opened, stations, values_of
+from tests.hosted import signing
 from tests.house.sources import ROOT
+from tests.surfaces.apps import HOSTED, connecting
+from tests.tools.trading.conftest import order_key
+from tests.tools.trading.orders import Trader, agent, ordered
+from tests.world import Evm, a_world
 
 pytestmark = pytest.mark.slow
 WORDS = 3
@@ -102,6 +112,181 @@ async def test_no_sentence_of_a_refused_form_is_the_same_in_two_languages(site: 
     assert left == {}
 
 
+TRADING = ("/app/orders", "/app/books", "/app/own")
+
+
+def of_the_desk(orders: Sequence[str], books: Sequence[str]) -> list[str]:
+    """The addresses of the trading pages, and of those that tell of them."""
+    values = NOWHERE | {"order": orders, "book": books}
+    pages = [p for p in opened() if p.path.startswith(TRADING)]
+    found = ("?find=BTC", "?find=nothing+of+the+kind")
+    return [*stations(values, pages), *(f"/app/orders{q}" for q in found), "/app", "/app/notices"]
+
+
+@dataclass
+class Walk:
+    """What is the same in two languages, by where it stands; each form has a key of its own."""
+
+    site: TradingSite
+    browser: Browser
+    left: dict[str, str] = field(default_factory=dict)
+    sent: int = 0
+
+    async def pages(self, orders: Sequence[str] = (), books: Sequence[str] = ()) -> None:
+        """Every trading page, as it stands."""
+        for path in of_the_desk(orders or NOWHERE["order"], books or NOWHERE["book"]):
+            both = await in_both(self.browser, partial(self.browser.get, path))
+            self.left |= dict.fromkeys(await alike(*both), path)
+
+    async def form(self, path: str, **fields: str) -> Page:
+        """A form in both languages; the page that the second led to."""
+        own = {"csrf": (await self.browser.get("/app")).token()}
+
+        async def send() -> Page:
+            self.sent += 1
+            self.site.desk.clock.forward(seconds=61)  # no limit of a minute is met
+            return await self.browser.post(path, own | fields | {"key": f"f_{self.sent}"})
+
+        both = await in_both(self.browser, send)
+        self.left |= dict.fromkeys(await alike(*both), f"{path} {fields}")
+        return both[1]
+
+    async def signed(self, t: Trader, page: Page) -> str:
+        """The order that the page asks to sign, signed; its id."""
+        assert page.status == 201, page.said
+        sent = form(page, "signed") | {"signature": json.dumps(t.sign(block(page)))}
+        path = page.one("form", id="signed").attributes["action"]
+        assert (await self.browser.post(path, sent)).status == 303
+        return path.removesuffix("/sign").rpartition("/")[2]
+
+
+TICKET = {
+    "product": "BTC", "side": "buy", "amount": "12", "unit": "usdc", "type": "market", "mode_seen": "live",
+}  # fmt: skip
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("no_backoff")
+async def test_no_sentence_of_the_trading_desk_is_the_same_in_two_languages(
+    sqlite_url: str,
+) -> None:
+    async with a_trading_site(sqlite_url) as site:
+        t = await live_at_the_door(site)
+        walk = Walk(site, await site.signed_in(t.person))
+        await walk.pages()
+        orders = [await walk.signed(t, await walk.form("/app/orders", **TICKET))]
+        rests = {"type": "limit", "limit_px": "60000", "tif": "gtc"}
+        resting = await walk.signed(t, await walk.form("/app/orders", **TICKET | rests))
+        await walk.form(f"/app/orders/{resting}/cancel")
+        await walk.form("/app/orders/close", product="BTC", mode_seen="live")
+        await walk.form("/app/orders", **TICKET, then="look")
+        scout = await agent(site.desk, t)
+        prepared = await ordered(site.desk, scout, mode_seen="live", why="a step")
+        assert prepared.status == 201, prepared.body
+        book = await site.desk.ok("own_paper_book_open", t.caller, name="Trial", start_usdc="1000")
+        on_paper = TICKET | {"mode_seen": "paper", "book": book["book"]}
+        done = await walk.form("/app/orders", **on_paper)
+        assert done.status == 303, done.said
+        orders += [resting, done.headers["Location"].rpartition("/")[2]]
+        orders += [o["order_id"] for o in (await site.desk.ok("order_pending", t.caller))["orders"]]
+        await walk.pages(orders, [book["book"]])
+        await walk.form(f"/app/orders/{orders[-1]}/open")
+        site.desk.clock.forward(minutes=30)
+        await switched(site, live_door=False, live_terminal=False)
+        await walk.pages(orders, [book["book"]])
+        assert set(walk.left) == set(), "\n".join(f"{k!r}: {v[:90]}" for k, v in walk.left.items())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.usefixtures("no_backoff")
+async def test_no_sentence_of_the_own_account_is_the_same_in_two_languages(
+    sqlite_url: str, down: bool
+) -> None:
+    async with a_trading_site(sqlite_url, down=down) as site:
+        p = await site.desk.person()
+        walk = Walk(site, await site.signed_in(p))
+        await walk.pages()
+        at = await walk.browser.get("/app/own")
+        await walk.form("/app/own/challenge", **form(at, "choose") | {"address": p.wallet.address})
+        await walk.form("/app/orders", **TICKET | {"mode_seen": "paper"})
+        if not down:
+            await site.desk.link(p)
+            await walk.pages()
+            await site.desk.enabled(p, order_key(site.desk.next_nonce()))
+            await walk.pages()
+        assert set(walk.left) == set(), "\n".join(f"{k!r}: {v[:90]}" for k, v in walk.left.items())
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("no_backoff")
+async def test_no_sentence_of_a_refused_trading_form_is_the_same_in_two_languages(
+    sqlite_url: str,
+) -> None:
+    async with a_trading_site(sqlite_url) as site:
+        t = await live_at_the_door(site)
+        walk = Walk(site, await site.signed_in(t.person))
+        order = (await t.prepare())["order"]["order_id"]
+        values = NOWHERE | {"order": [order]}
+        for page in (p for p in PAGES if p.method == "POST" and p.path.startswith(TRADING)):
+            path = PART.sub(lambda part: values[part[1]][0], page.path)
+            names = names_in(page, FIELD)
+            for word in ("", "-1", "1000000000000000", "a word"):
+                await walk.form(path, **dict.fromkeys(names, word))
+        for over in (
+            {"product": "NOPE"}, {"amount": "9.99"}, {"amount": "51"}, {"amount": "12.1234567"}, {"slippage_bps": "99"},
+            {"unit": "size", "amount": "0.0000001"}, {"type": "limit", "limit_px": "1"}, {"type": "limit"},
+            {"mode_seen": "paper"}, {"reduce_only": "1"},
+        ):  # fmt: skip
+            page = await walk.form("/app/orders", **TICKET | over)
+        assert set(walk.left) == set(), "\n".join(f"{k!r}: {v[:90]}" for k, v in walk.left.items())
+
+
+@pytest.mark.anyio
+async def test_no_sentence_of_a_request_to_connect_is_the_same_in_two_languages(
+    sqlite_url: str, evm: Evm, tmp_path: Path
+) -> None:
+    async with a_world(sqlite_url, evm) as world, signing(world, tmp_path), connecting(world) as c:
+        browser, agent_id = await c.browser(), c.mandate.agent.user_id or ""
+        hosted = {"client_id": HOSTED, "redirect_uri": "https://host.example/callback"}
+        links = [await c.link(scope=" ".join(SCOPES)), await c.link(**hosted)]
+        own = {"csrf": (await browser.get("/app")).token()}
+        left: dict[str, str] = {}
+
+        async def walked(
+            name: str, ask: Callable[[], Awaitable[Page]], whose: Browser = browser
+        ) -> None:
+            left.update(dict.fromkeys(await alike(*await in_both(whose, ask)), name))
+
+        for link in links:
+            await walked("asks", partial(browser.get, link))
+        for name, fields in (
+            ("nothing chosen", {"decision": "allow"}),
+            ("a stranger's agent", {"decision": "allow", "agent": "u_" + "a" * 10}),
+            ("a name that is none", {"decision": "allow", "agent": "new", "name": ""}),
+        ):
+            await walked(name, partial(browser.post, links[0], own | fields))
+
+        async def answered(decision: str) -> Page:
+            link = await c.link(scope="wallet:act")
+            fields = {"decision": decision, "agent": agent_id}
+            page = await browser.post(link, own | fields)
+            assert page.status == 200, page.said
+            links.append(link)
+            return page
+
+        for decision in ("allow", "deny"):
+            await walked(decision, partial(answered, decision))
+            await walked(f"{decision}, answered", partial(browser.get, links[-1]))
+        arrived = Browser(c.base, c.http)
+        sign_in = partial(arrived.get, f"/app/sign-in?next={links[0]}")
+        await walked("signed out", sign_in, arrived)
+        await walked("connected", partial(browser.get, f"/app/agents/{agent_id}"))
+        world.clock.forward(minutes=10)
+        await walked("run out", partial(browser.get, links[0]))
+        assert set(left) == set(), "\n".join(f"{k!r}: {v[:90]}" for k, v in left.items())
+
+
 @pytest.mark.anyio
 async def test_a_clause_is_read_beside_the_wording_that_is_signed(site: Site) -> None:
     m, browser, _ = await site.of(LIVES["draft"](site.world))
@@ -113,7 +298,9 @@ async def test_a_clause_is_read_beside_the_wording_that_is_signed(site: Site) ->
     assert signed[0] == "At most 500.00 USDC of yours is ever in the vault."
 
 
-@pytest.mark.parametrize("sentence", [str(s) for s in (*CLAUSES, *HALL, *NOTES, *REASONS)])
+@pytest.mark.parametrize(
+    "sentence", [str(s) for s in (*CLAUSES, *HALL, *LINKING, *NOTES, *REASONS)]
+)
 def test_a_listed_sentence_is_written_by_some_other_layer(sentence: str) -> None:
     """One that no layer writes any more is to go, and one that was reworded to be reworded here."""
     longest = max(re.split(r"\{\w+\}|[,;] | a share | an amount ", sentence), key=len).strip(" .;:")
@@ -130,7 +317,7 @@ FOR_PROGRAMS = {
 
 
 def test_every_literal_reason_that_a_form_can_meet_is_listed() -> None:
-    listed = {str(s) for s in (*CLAUSES, *HALL, *NOTES, *REASONS)}
+    listed = {str(s) for s in (*CLAUSES, *HALL, *LINKING, *NOTES, *REASONS)}
     written = {
         given.value.value
         for layer in ("domain", "tools", "storage")

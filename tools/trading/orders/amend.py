@@ -111,7 +111,7 @@ def open_order(
     was = visible_order(uow, ctx.caller, ctx.request.order_id, lock=True)
     facts = ctx.facts.facts
     if was.status not in ("awaiting_owner", "awaiting_signature") or ctx.now >= was.expires_at:
-        raise _conflict(f"The order is {was.shown_status(ctx.now)}; prepare a new one.")
+        raise _conflict("The order waits for no signature any more; prepare a new one.")
     if was.closing:
         raise _conflict("A close is prepared anew, not opened.")
     if ctx.facts.sent:
