@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO, Any, Final
@@ -71,6 +72,15 @@ class Heard:
             while not any(statement in line for line in self.lines):
                 assert self._reading.is_alive(), "".join(self.lines)
                 self._more.wait(1)
+
+    @contextmanager
+    def shown_on_failure(self) -> Iterator[None]:
+        """Show it beside what goes wrong inside: what the process said of it is lost with the process."""
+        try:
+            yield
+        except BaseException:
+            sys.stderr.write("".join(self.lines))
+            raise
 
     def whole(self) -> str:
         """All of it, once the process has ended."""

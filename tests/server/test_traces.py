@@ -71,7 +71,8 @@ async def traced(
         heard = Heard(process)
         try:
             await anyio.to_thread.run_sync(heard.until, "serving on")
-            yield mandate, f"http://127.0.0.1:{port}", await _key(world, mandate), heard
+            with heard.shown_on_failure():
+                yield mandate, f"http://127.0.0.1:{port}", await _key(world, mandate), heard
             process.terminate()
             assert await anyio.to_thread.run_sync(process.wait, STUCK_S) == 0
         finally:
@@ -228,7 +229,8 @@ async def _plain(
     heard = Heard(process)
     try:
         await anyio.to_thread.run_sync(heard.until, "serving on")
-        yield f"http://127.0.0.1:{port}", process
+        with heard.shown_on_failure():
+            yield f"http://127.0.0.1:{port}", process
     finally:
         process.kill()
         process.wait()
