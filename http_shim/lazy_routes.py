@@ -25,12 +25,13 @@ class LazyRoutes(web.AbstractResource):
 
     async def resolve(self, request: web.Request) -> Any:
         """The route behind a request, None where there is none, and the methods of its path."""
-        match = await (self._router or await self._loaded()).resolve(request)
+        match = await (self._router or await self.load()).resolve(request)
         if isinstance(match.http_exception, web.HTTPMethodNotAllowed):
             return None, match.http_exception.allowed_methods
         return (None if match.http_exception else match), set()
 
-    async def _loaded(self) -> web.UrlDispatcher:
+    async def load(self) -> web.UrlDispatcher:
+        """The router of the routes, made by the first call."""
         # Of those that come first one loads them, and the others wait for it.
         async with self._loading:
             if self._router is None:

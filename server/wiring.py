@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("wallet.start")
 _LATE: Final = (
-    "tools.catalogue", "chain.adapter", "chain.tx_sender", "eth_account.messages", "server.venues",
-    "server.keeper.scheduler", "app.screens",
+    "chain.adapter", "chain.tx_sender", "eth_account.messages", "server.venues",
+    "server.keeper.scheduler",
 )  # fmt: skip
 LEAST_MICROS: Final = 10_000_000  # the venue takes no smaller order
 

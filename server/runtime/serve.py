@@ -16,6 +16,7 @@ from aiohttp import web
 from domain.refusals import Refused
 from http_shim.application import HUB
 from http_shim.http_server import address_of, bound, drain_connections, listen_on
+from http_shim.lazy_routes import LazyRoutes
 from http_shim.metrics import Metrics
 from http_shim.service_routes import GAUGES
 from server.application import PageWallet, application
@@ -108,7 +109,7 @@ async def serve_until(
 
             async def after() -> None:
                 try:
-                    await _behind_the_answers(parts, mcp, keeper=keeper)
+                    await _behind_the_answers(app, parts, mcp, keeper=keeper)
                 except (Refused, ValueError) as error:
                     wrong.append(error)
                     stop.set()
@@ -130,14 +131,19 @@ async def serve_until(
         raise wrong[0]
 
 
-async def _behind_the_answers(parts: Runtime, mcp: LazyMcpApp, *, keeper: bool) -> None:
+async def _behind_the_answers(
+    app: web.Application, parts: Runtime, mcp: LazyMcpApp, *, keeper: bool
+) -> None:
     """Load, in a thread, what the first answers do without and the first stranger would make it
-    load: what talks to chains and to the venue, and MCP; then do the work of a keeper.
+    load: routes, what talks to chains and to the venue, and MCP; then do the work of a keeper.
 
     Errors: Refused, ValueError for a setting of theirs that cannot be.
     """
     await anyio.sleep(HEAD_START_S)
     try:
+        for resource in app.router.resources():
+            if isinstance(resource, LazyRoutes):
+                await resource.load()
         await parts.load()
         await mcp.load()
     finally:
