@@ -36,7 +36,7 @@ Scenario = Literal[
     "dies mid-step",
 ]
 SCENARIOS: Final[tuple[Scenario, ...]] = Scenario.__args__  # type: ignore[attr-defined]
-LAG: Final = 3
+LAG: Final = 4  # more than the confirmations: it is judged to be behind
 # Where the bad node stands among three, and how deep a block is believed. What is believed at once
 # is read the same way wherever the node stands: those places are played in make plays.
 PLACES: Final = pytest.mark.parametrize(
