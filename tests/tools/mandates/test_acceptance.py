@@ -174,7 +174,7 @@ async def test_a_share_that_no_vault_takes_is_refused_at_once(world: World, bps:
     for told in refused:
         assert (told.status, told.body["error"]) == (400, "invalid_request")
         assert told.body["detail"]["fields"] == [
-            {"loc": "payout_rule.bps", "msg": "a whole number from 0 to 3000"}
+            {"loc": "payout_rule.bps", "msg": "a share from 0% to 30%"}
         ]
     taken = await _corrected(m, payout_rule={"bps": 3000})
     assert taken.body["mandate"]["payout_rule"]["bps"] == 3000
