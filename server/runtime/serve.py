@@ -39,6 +39,8 @@ from tools.model.operation import Deps
 log = logging.getLogger("wallet.process")
 # Whoever waits for the start is answered before the rest is loaded beside it.
 HEAD_START_S: Final = 0.5
+# In which the answers to what was ended leave, before the streams do.
+ANSWER_S: Final = 0.1
 
 
 async def serve_forever(
@@ -123,12 +125,18 @@ async def serve_until(
                 # What runs by itself lets go meanwhile.
                 group.cancel_scope.cancel()
                 await drain_connections(runner)
-                # Who waits for a lock of another process is told so, while there is somebody to.
-                parts.deps.store.leave()
+                await _tell_who_waits(parts.deps)
                 await mcp.drain()
                 await runner.cleanup()
     if wrong:
         raise wrong[0]
+
+
+async def _tell_who_waits(deps: Deps) -> None:
+    """Tell who waits for a lock of another process, or in an act, while there is somebody to."""
+    deps.store.leave()
+    if deps.shutdown.begin():
+        await asyncio.sleep(ANSWER_S)
 
 
 async def _behind_the_answers(

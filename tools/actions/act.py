@@ -22,6 +22,7 @@ from tools.context.access import load_mandate
 from tools.model.operation import HEAVY, Caller, Deps, HandlerResult, Operation
 
 WAIT_MS: Final = 20_000
+ENDING: Final = "this process ends and asks it no more"
 
 
 # -- whose key signs
@@ -29,10 +30,13 @@ WAIT_MS: Final = 20_000
 
 async def _act(deps: Deps, caller: Caller, request: ActIn, sign: Sign) -> HandlerResult[ActOut]:
     acting = Acting(deps=deps, caller=caller, request=request, sign=sign, until_ms=in_ms(WAIT_MS))
-    try:
-        return await acting.answer()
-    except Refused as refused:
-        raise Refused(act_steps(refused.refusal)) from refused
+    with deps.shutdown.ends():
+        try:
+            return await acting.answer()
+        except Refused as refused:
+            raise Refused(act_steps(refused.refusal)) from refused
+    # Like a process that is killed here, but that the agent hears of it.
+    raise Refused(act_steps(refusal("storage_unavailable", why=ENDING)))
 
 
 def _signer_refuses(deps: Deps, refused: SigningRefused) -> Refusal:

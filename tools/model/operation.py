@@ -33,6 +33,7 @@ from tools.model.client_documents import ClientDocuments
 from tools.model.paper_port import PaperExchange
 from tools.model.rate_limiter import RateLimiter
 from tools.model.sealing import KeyRing, ephemeral_ring
+from tools.model.shutdown import Shutdown
 from tools.model.stored_bytes import OwnerDays
 from tools.model.telemetry import NullTelemetry, Telemetry
 from tools.model.web_push import WebPush
@@ -156,6 +157,7 @@ class Deps:
     sealing: KeyRing = field(default_factory=ephemeral_ring)
     stored: OwnerDays = field(default_factory=OwnerDays)
     documents: ClientDocuments | None = None
+    shutdown: Shutdown = field(default_factory=Shutdown)
 
     @property
     def has_peers(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tools.actions import act
 from tools.actions.act_steps import act_steps
 from tools.actions.execute_call import EXECUTE_REFUSALS
 from tools.model.operation import OperationResult
+from tools.model.shutdown import Shutdown
 
 pytestmark = pytest.mark.anyio
 
@@ -122,6 +124,20 @@ async def test_what_was_stored_and_not_sent_is_sent_by_the_repeat(
     assert stored.outcome is None
     told: Any = (await enter(m, "in-1", "40")).body
     assert (told["outcome"], told["tx_hash"]) == ("landed", stored.sent[0].tx_hash)
+    assert await sent_by(m) == 1
+
+
+async def test_an_act_in_a_process_that_is_about_to_end_begins_nothing(
+    world: World, keys: AgentKeys
+) -> None:
+    m = await hosted(world)
+    world.deps.shutdown.begin()
+    told = await enter(m, "in-1", "40")
+    assert (told.status, told.body["error"]) == (503, "storage_unavailable")
+    assert told.body["retry_safe"] is True
+    assert await sent_by(m) == 0
+    world.deps = replace(world.deps, shutdown=Shutdown())
+    assert (await enter(m, "in-1", "40")).body["outcome"] == "landed"
     assert await sent_by(m) == 1
 
 
@@ -339,8 +355,6 @@ async def test_an_agent_that_asked_its_signer_too_often_is_told_when_to_come_aga
 async def test_a_market_without_a_recipe_names_the_plain_call(
     world: World, keys: AgentKeys
 ) -> None:
-    from dataclasses import replace
-
     m = await hosted(world)
     row = {"id": "reads", "name": "Reads", "status": "live", "kind": "x402"}
     config = replace(world.deps.config, markets=(*world.deps.config.markets, row))
