@@ -9,7 +9,7 @@ import logging
 import socket
 import struct
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Final
 
 import anyio
@@ -80,7 +80,8 @@ class _Site(web.SockSite):
             return
         program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *x) for x in NO_SYN))
         where = struct.pack("HP", len(NO_SYN), ctypes.addressof(program))
-        self._sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, where)
+        with suppress(PermissionError):
+            self._sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, where)
 
 
 def bound(host: str, port: int) -> socket.socket:

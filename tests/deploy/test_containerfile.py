@@ -161,7 +161,7 @@ def test_its_steps_make_a_service_that_serves_as_its_user_on_a_read_only_root(
             assert answer.status == 200
         assert image.inside("/var/lib/wallet/wallet.sqlite").stat().st_uid == 10_001
         process.send_signal(signal.SIGTERM)
-        assert process.wait(STUCK_S) == 0
+        assert process.wait(STUCK_S) == 0, process.stderr.read()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -220,7 +220,7 @@ def test_the_signer_answers_the_service_s_user_alone(
         assert json.loads(told.stdout)["ok"]["address"].startswith("0x"), told
         assert answer(IMAGE_UID + 2).returncode != 0
         process.send_signal(signal.SIGTERM)
-        assert process.wait(STUCK_S) == 0
+        assert process.wait(STUCK_S) == 0, process.stderr.read()
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
