@@ -761,7 +761,10 @@ async def test_a_request_is_answered_once_and_then_says_what_was_answered(
     code = parameters(left.one("a").attributes["href"])["code"]
     if redeemed:
         assert (await c.redeemed(code)).status == 200
-    for page in (await browser.post(link, form | {"decision": again}), await browser.get(link)):
+    pages = [await browser.get(link)]
+    if redeemed or again == "deny":
+        pages.append(await browser.post(link, form | {"decision": again}))
+    for page in pages:
         assert (page.status, page.one("h1").text) == (409, "This request to connect is answered")
         assert "you connected the app" in page.said
         assert "Start connecting again in the app" in page.said
@@ -771,6 +774,29 @@ async def test_a_request_is_answered_once_and_then_says_what_was_answered(
     if not redeemed:
         assert (await c.redeemed(code)).status == 200
     assert len(await c.grants()) == 1
+
+
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_second_press_of_the_button_has_the_grant_of_the_first_and_another_code(
+    c: Connecting, named: bool
+) -> None:
+    link, browser, agent = await c.link(), await c.browser(), c.mandate.agent.user_id or ""
+    chosen = {"agent": "new", "name": "Claude"} if named else {"agent": agent}
+    form = {"csrf": (await browser.get(link)).token(), "decision": "allow"} | chosen
+    pages = [await browser.post(link, form) for _ in range(3)]
+    codes = [parameters(p.one("a").attributes["href"])["code"] for p in pages]
+    for lost in codes[:-1]:
+        assert (await c.redeemed(lost)).body["error"] == "invalid_grant"
+    assert (await c.redeemed(codes[-1])).status == 200
+    late = await browser.post(link, form)
+    assert (late.status, "you connected the app" in late.said) == (409, True)
+    other = await browser.post(link, form | {"agent": "new", "name": "Another"})
+    assert other.status == 409
+    agents = (await c.world.ok("owner_agents", c.mandate.owner))["items"]
+    assert len(agents) == 1 + named
+    ids = [a["agent_id"] for a in agents]
+    rows = await c.world.store.read(lambda uow: [g for i in ids for g in uow.grants.of_agent(i)])
+    assert len(rows) == 1
 
 
 async def test_a_request_that_was_refused_stays_refused(c: Connecting) -> None:

@@ -25,6 +25,7 @@ from domain.agents.grants import (
 from domain.agents.sent_calls import HostedKey
 from domain.next_steps import NextStep
 from domain.refusals import Refused, invalid, refusal
+from domain.settings import Config
 from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.app_clients import app_of
@@ -117,31 +118,82 @@ ANSWERED: Final[Mapping[str, str]] = {
 }
 
 
-def _check_unanswered(uow: UnitOfWork, caller: Caller, token: str) -> None:
-    """Refuse an ask that was answered. Errors: `conflict` with the answer, for the owner who gave
-    it; `not_found` for all others, as of an ask that there never was.
+def _noted(uow: UnitOfWork, caller: Caller, token: str) -> Mapping[str, object] | None:
+    """What was answered to an ask, for the owner who did; None while nobody has.
+
+    Errors: `not_found` for all others, as of an ask that there never was.
     """
     record = uow.idempotency.find(_ANSWERS, hashed(token))
     if record is None or record.response is None:
-        return
-    answer = dict(record.response)
-    if answer.pop("owner_id") != caller.user_id:
+        return None
+    if record.response["owner_id"] != caller.user_id:
         raise _no_ask()
-    why = ANSWERED[str(answer["decision"])]
-    raise Refused(refusal("conflict", why=why, detail=answer, next=(_START_AGAIN,)))
+    return record.response
 
 
-def _answer_once(
-    uow: UnitOfWork, caller: Caller, request: AnswerIn, agent_id: str | None, now: datetime
-) -> None:
+def _answered(noted: Mapping[str, object]) -> Refused:
+    detail = {name: noted[name] for name in ("decision", "agent_id")}
+    why = ANSWERED[str(noted["decision"])]
+    return Refused(refusal("conflict", why=why, detail=detail, next=(_START_AGAIN,)))
+
+
+def _note(uow: UnitOfWork, ctx: RequestContext[AnswerIn, None], answer: ConnectAnswer) -> None:
     """Note the answer of an ask, in the transaction of what it does: of two at once the later one
-    meets the other's. Errors: those of `_check_unanswered`.
+    meets the other's. Errors: `conflict`; `not_found` where another owner answered.
     """
-    key = hashed(request.ask)
-    if not uow.idempotency.acquire(_ANSWERS, key, key, now).new:
-        _check_unanswered(uow, caller, request.ask)
-    answer = {"owner_id": caller.user_id, "decision": request.decision, "agent_id": agent_id}
-    uow.idempotency.complete(_ANSWERS, key, 200, answer)
+    key, request = hashed(ctx.request.ask), ctx.request
+    if not uow.idempotency.acquire(_ANSWERS, key, key, ctx.now).new:
+        noted = _noted(uow, ctx.caller, request.ask)
+        raise _no_ask() if noted is None else _answered(noted)
+    done = {
+        "owner_id": ctx.caller.user_id,
+        "decision": request.decision,
+        "chosen": _choice(request),
+    }
+    given = {"agent_id": answer.agent_id, "grant_id": answer.grant_id}
+    uow.idempotency.complete(_ANSWERS, key, 200, done | given)
+
+
+def _choice(request: AnswerIn) -> str:
+    """What the owner chose, so that the same choice is known again."""
+    return hashed(request.model_dump_json(exclude={"ask"}))
+
+
+def _again(uow: UnitOfWork, ctx: RequestContext[AnswerIn, None], ask: Ask) -> ConnectAnswer | None:
+    """The answer to the owner who chooses the same once more, as by a second press of the button:
+    the browser lost the first answer with its code. The same grant has another code, which alone is
+    good. None where nothing was answered yet.
+
+    Errors: `conflict` after another choice, and once the app has used the code; `not_found`.
+    """
+    noted = _noted(uow, ctx.caller, ctx.request.ask)
+    if noted is None:
+        return None
+    if noted["chosen"] != _choice(ctx.request):
+        raise _answered(noted)
+    if noted["grant_id"] is None:
+        return _refused(ctx.config, ask)
+    rows = uow.grants.of_agent(str(noted["agent_id"]), lock=True)
+    hashes = (g.code_hash for g in rows if g.grant_id == noted["grant_id"])
+    # Read once more, behind an app that uses the code just now.
+    grant = uow.grants.by_code(next(hashes, ""))
+    if grant is None or grant.redeemed_at is not None or not grant.lasts(ctx.now):
+        raise _answered(noted)
+    code = ctx.ids.token("ac_")
+    uow.grants.save(replace(grant, code_hash=hashed(code), code_until=ctx.now + CODE_FOR))
+    return _code_answer(ctx.config, ask, grant, code)
+
+
+def _code_answer(config: Config, ask: Ask, grant: Grant, code: str) -> ConnectAnswer:
+    sent = {"code": code, "state": ask.state, "iss": config.base_url}
+    to = with_parameters(ask.redirect_uri, sent)
+    return ConnectAnswer(redirect=to, grant_id=grant.grant_id, agent_id=grant.agent_id)
+
+
+def _refused(config: Config, ask: Ask) -> ConnectAnswer:
+    sent = {"error": "access_denied", "state": ask.state, "iss": config.base_url}
+    to = with_parameters(ask.redirect_uri, sent)
+    return ConnectAnswer(redirect=to, grant_id=None, agent_id=None)
 
 
 CHANGED: Final = "What the app publishes of itself has changed, or cannot be read now."
@@ -238,8 +290,9 @@ async def ask_of(deps: Deps, caller: Caller, request: AskIn) -> Ask:
 
 def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
     """Say what an app asks for, before the owner answers. Errors: `conflict` afterwards."""
-    _check_unanswered(uow, ctx.caller, ctx.request.ask)
-    ask = ctx.facts
+    noted, ask = _noted(uow, ctx.caller, ctx.request.ask), ctx.facts
+    if noted is not None:
+        raise _answered(noted)
     return AskTold(
         client_host=ask.client_host,
         client_name=ask.client_name,
@@ -251,21 +304,41 @@ def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
 
 
 async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAnswer:
-    """Give an app a code for one agent, or tell it that the owner refuses: once, whatever comes of
-    the code. What is refused leaves neither an agent nor a key behind.
+    """Give an app a code for one agent, or tell it that the owner refuses: one grant ever, whatever
+    comes of the code. What is refused leaves neither an agent nor a key behind.
     """
     ask = await ask_of(deps, caller, request)
-    if request.decision == "deny":
-        now = deps.clock.now()
-        await written(deps, caller, lambda uow: _answer_once(uow, caller, request, None, now))
-        refused = {"error": "access_denied", "state": ask.state, "iss": deps.config.base_url}
-        to = with_parameters(ask.redirect_uri, refused)
-        return ConnectAnswer(redirect=to, grant_id=None, agent_id=None)
-    if (request.agent_id is None) == (request.agent_name is None):
+    allow = request.decision == "allow"
+    if allow and (request.agent_id is None) == (request.agent_name is None):
         raise invalid("agent_id", "an agent of yours, or agent_name for a new one")
-    if request.hold_key and "wallet:act" not in ask.scopes:
+    if allow and request.hold_key and "wallet:act" not in ask.scopes:
         raise invalid("hold_key", "the app does not ask to act: it needs no key")
-    await deps.store.read(lambda uow: _check_unanswered(uow, caller, request.ask))
+
+    def context(uow: UnitOfWork) -> RequestContext[AnswerIn, None]:
+        return request_context(uow, deps, caller, deps.clock.now(), request=request)
+
+    def again(uow: UnitOfWork) -> ConnectAnswer | None:
+        return _again(uow, context(uow), ask)
+
+    def denied(uow: UnitOfWork) -> ConnectAnswer:
+        answer = _refused(deps.config, ask)
+        _note(uow, context(uow), answer)
+        return answer
+
+    if (known := await written(deps, caller, again)) is not None:
+        return known
+    try:
+        return await (
+            _allow(deps, caller, request, ask) if allow else written(deps, caller, denied)
+        )
+    except Refused as refused:
+        # Of two presses at once the later one meets the answer of the other.
+        if refused.code == "conflict" and (known := await written(deps, caller, again)) is not None:
+            return known
+        raise
+
+
+async def _allow(deps: Deps, caller: Caller, request: AnswerIn, ask: Ask) -> ConnectAnswer:
     await _check_document(deps, caller, ask)
     agent_id = request.agent_id or deps.ids.short("u_")
     now = deps.clock.now()
@@ -316,7 +389,6 @@ def _allowed(
     """The grant and its code. An agent that is made here has no API key: the app has its grant. No
     scope has anything of an owner's right in it.
     """
-    _answer_once(uow, ctx.caller, ctx.request, agent_id, ctx.now)
     if ctx.request.agent_name is None:
         agent = own_agent(uow, ctx.caller, agent_id, lock=True)
     else:
@@ -341,9 +413,9 @@ def _allowed(
         held_key=held,
     )
     uow.grants.add(grant, ctx.now)
-    sent = {"code": code, "state": ask.state, "iss": ctx.config.base_url}
-    to = with_parameters(ask.redirect_uri, sent)
-    return ConnectAnswer(redirect=to, grant_id=grant.grant_id, agent_id=agent.agent_id)
+    answer = _code_answer(ctx.config, ask, grant, code)
+    _note(uow, ctx, answer)
+    return answer
 
 
 def list_grants(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> GrantPage:
