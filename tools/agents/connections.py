@@ -119,7 +119,7 @@ ANSWERED: Final[Mapping[str, str]] = {
 
 
 def _noted(uow: UnitOfWork, caller: Caller, token: str) -> Mapping[str, object] | None:
-    """What was answered to an ask, for the owner who did; None while nobody has.
+    """The answer that an ask has, for the owner who gave it; None while there is none.
 
     Errors: `not_found` for all others, as of an ask that there never was.
     """
@@ -131,9 +131,9 @@ def _noted(uow: UnitOfWork, caller: Caller, token: str) -> Mapping[str, object] 
     return record.response
 
 
-def _answered(noted: Mapping[str, object]) -> Refused:
-    detail = {name: noted[name] for name in ("decision", "agent_id")}
-    why = ANSWERED[str(noted["decision"])]
+def _answered(earlier: Mapping[str, object]) -> Refused:
+    detail = {name: earlier[name] for name in ("decision", "agent_id")}
+    why = ANSWERED[str(earlier["decision"])]
     return Refused(refusal("conflict", why=why, detail=detail, next=(_START_AGAIN,)))
 
 
@@ -143,19 +143,19 @@ def _note(uow: UnitOfWork, ctx: RequestContext[AnswerIn, None], answer: ConnectA
     """
     key, request = hashed(ctx.request.ask), ctx.request
     if not uow.idempotency.acquire(_ANSWERS, key, key, ctx.now).new:
-        noted = _noted(uow, ctx.caller, request.ask)
-        raise _no_ask() if noted is None else _answered(noted)
-    done = {
+        earlier = _noted(uow, ctx.caller, request.ask)
+        raise _no_ask() if earlier is None else _answered(earlier)
+    choice = {
         "owner_id": ctx.caller.user_id,
         "decision": request.decision,
         "chosen": _choice(request),
     }
-    given = {"agent_id": answer.agent_id, "grant_id": answer.grant_id}
-    uow.idempotency.complete(_ANSWERS, key, 200, done | given)
+    access = {"agent_id": answer.agent_id, "grant_id": answer.grant_id}
+    uow.idempotency.complete(_ANSWERS, key, 200, choice | access)
 
 
 def _choice(request: AnswerIn) -> str:
-    """What the owner chose, so that the same choice is known again."""
+    """The owner's choice, by which the same one is recognised."""
     return hashed(request.model_dump_json(exclude={"ask"}))
 
 
@@ -166,19 +166,19 @@ def _again(uow: UnitOfWork, ctx: RequestContext[AnswerIn, None], ask: Ask) -> Co
 
     Errors: `conflict` after another choice, and once the app has used the code; `not_found`.
     """
-    noted = _noted(uow, ctx.caller, ctx.request.ask)
-    if noted is None:
+    earlier = _noted(uow, ctx.caller, ctx.request.ask)
+    if earlier is None:
         return None
-    if noted["chosen"] != _choice(ctx.request):
-        raise _answered(noted)
-    if noted["grant_id"] is None:
+    if earlier["chosen"] != _choice(ctx.request):
+        raise _answered(earlier)
+    if earlier["grant_id"] is None:
         return _refused(ctx.config, ask)
-    rows = uow.grants.of_agent(str(noted["agent_id"]), lock=True)
-    hashes = (g.code_hash for g in rows if g.grant_id == noted["grant_id"])
+    rows = uow.grants.of_agent(str(earlier["agent_id"]), lock=True)
+    hashes = (g.code_hash for g in rows if g.grant_id == earlier["grant_id"])
     # Read once more, behind an app that uses the code just now.
     grant = uow.grants.by_code(next(hashes, ""))
     if grant is None or grant.redeemed_at is not None or not grant.lasts(ctx.now):
-        raise _answered(noted)
+        raise _answered(earlier)
     code = ctx.ids.token("ac_")
     uow.grants.save(replace(grant, code_hash=hashed(code), code_until=ctx.now + CODE_FOR))
     return _code_answer(ctx.config, ask, grant, code)
@@ -290,9 +290,9 @@ async def ask_of(deps: Deps, caller: Caller, request: AskIn) -> Ask:
 
 def read_ask(uow: UnitOfWork, ctx: RequestContext[AskIn, Ask]) -> AskTold:
     """Say what an app asks for, before the owner answers. Errors: `conflict` afterwards."""
-    noted, ask = _noted(uow, ctx.caller, ctx.request.ask), ctx.facts
-    if noted is not None:
-        raise _answered(noted)
+    earlier, ask = _noted(uow, ctx.caller, ctx.request.ask), ctx.facts
+    if earlier is not None:
+        raise _answered(earlier)
     return AskTold(
         client_host=ask.client_host,
         client_name=ask.client_name,
@@ -325,16 +325,16 @@ async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAn
         _note(uow, context(uow), answer)
         return answer
 
-    if (known := await written(deps, caller, again)) is not None:
-        return known
+    if (first := await written(deps, caller, again)) is not None:
+        return first
     try:
         return await (
             _allow(deps, caller, request, ask) if allow else written(deps, caller, denied)
         )
     except Refused as refused:
         # Of two presses at once the later one meets the answer of the other.
-        if refused.code == "conflict" and (known := await written(deps, caller, again)) is not None:
-            return known
+        if refused.code == "conflict" and (first := await written(deps, caller, again)) is not None:
+            return first
         raise
 
 
