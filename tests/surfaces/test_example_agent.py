@@ -33,7 +33,7 @@ async def test_the_example_acts_within_the_limits_and_reports(service: Service) 
         )
     assert done.returncode == 0, done.stdout + done.stderr
     told = done.stdout.decode()
-    assert "the limit per action is 100.00 USDC" in told
+    assert "150.00 USDC is above the limit per action, 100.00 USDC" in told
     assert "done: 100.000000 USDC" in told
     assert "violation: False" in told
     assert len(AGENT.read_text().splitlines()) < 150

@@ -189,7 +189,7 @@ def test_the_refusal_of_the_day_names_what_is_left_and_when_it_lifts() -> None:
     assert block["retry_at"] == "2026-11-03T00:00:00.000Z"
     assert block["remaining"]["value"] == "20.000000"
     assert "21.00 USDC" in block["reason"]
-    assert "130.00 USDC of today's 150.00 USDC" in block["reason"]
+    assert "today leaves: 130.00 USDC of 150.00 USDC are used or reserved" in block["reason"]
 
 
 def test_one_action_that_is_reserved_reported_and_mined_counts_once() -> None:
