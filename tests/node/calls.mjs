@@ -44,7 +44,7 @@ async function caller(calls) {
     } catch (error) {
       const cause = String(error.cause?.code ?? error.message);
       tally.errors[cause] = (tally.errors[cause] ?? 0) + 1;
-      if (Object.values(tally.errors).reduce((a, b) => a + b) > 100) break;
+      if (Object.values(tally.errors).reduce((a, b) => a + b) > Math.max(100, asked.calls)) break;
       await new Promise((done) => setTimeout(done, 100));
     }
     await client?.close().catch(() => {});
