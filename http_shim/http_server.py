@@ -74,7 +74,8 @@ class _Site(web.SockSite):
     def turn_away(self) -> None:
         """Let no further connection begin; those that did are still accepted. A client that begins
         one now tries again by itself a second later, and is refused then, which a balancer takes to
-        another process. Systems other than Linux have no means for it.
+        another process. Systems other than Linux have no means for it, and some kernels allow it
+        to root alone: there one that begins at that moment may be cut off.
         """
         if sys.platform != "linux":
             return

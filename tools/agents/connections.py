@@ -1,4 +1,4 @@
-"""Connections of apps: the owner's answer to one that asks, and the grants of an agent."""
+"""Consent: an app asks to connect, and the owner answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from pydantic import Field
 from domain.agents.grants import (
     ASK_FOR,
     CODE_FOR,
-    Ending,
     Grant,
     Scope,
     Scopes,
@@ -26,17 +25,15 @@ from domain.agents.sent_calls import HostedKey
 from domain.next_steps import NextStep
 from domain.refusals import Refused, invalid, refusal
 from domain.settings import Config
-from domain.times import Timestamp
 from storage.unit_of_work import UnitOfWork
 from tools.agents.app_clients import app_of
+from tools.agents.connected_apps import OWN_WORDS
 from tools.agents.hosted_key import keep_key, ready_key
-from tools.agents.registry import AgentIn, check_new_agent, new_agent, own_agent
-from tools.context.access import not_found
+from tools.agents.registry import check_new_agent, new_agent, own_agent
 from tools.context.credentials import hashed
 from tools.dispatch.request_context import request_context
 from tools.dispatch.storage_allowance import written
-from tools.keeper.held_keys import try_to_end_keys
-from tools.model.fields import AgentId, Name, Page
+from tools.model.fields import AgentId, Name
 from tools.model.operation import (
     Caller,
     Deps,
@@ -50,7 +47,6 @@ from tools.model.sealing import KeyRing, SealBroken
 # A path has 1,024 bytes at the most, and the page's own part of it.
 ASK_MAX: Final = 980
 _PURPOSE: Final = "oauth ask of a document"
-OWN_WORDS: Final = "own words of the app; nobody has checked them"
 
 AskToken = Annotated[
     str,
@@ -59,9 +55,6 @@ AskToken = Annotated[
         description="the last part of the page's address",
         examples=["s1.AbCdEfGh"],
     ),
-]
-GrantId = Annotated[
-    str, Field(max_length=64, description="the grant's id", examples=["g_abcdefgh23"])
 ]
 
 
@@ -112,6 +105,7 @@ def _no_ask() -> Refused:
 
 _START_AGAIN: Final = NextStep("Start connecting again in the app: a link lasts ten minutes")
 _ANSWERS: Final = "connect"  # the scope of the records of what was answered
+DENIED: Final[Mapping[str, str]] = {"error": "access_denied"}  # RFC 6749, 4.1.2.1
 ANSWERED: Final[Mapping[str, str]] = {
     "allow": "You answered this request already: you connected the app.",
     "deny": "You answered this request already: you refused the app.",
@@ -172,7 +166,7 @@ def _again(uow: UnitOfWork, ctx: RequestContext[AnswerIn, None], ask: Ask) -> Co
     if earlier["chosen"] != _choice(ctx.request):
         raise _answered(earlier)
     if earlier["grant_id"] is None:
-        return _refused(ctx.config, ask)
+        return _back(ctx.config, ask, None, **DENIED)
     rows = uow.grants.of_agent(str(earlier["agent_id"]), lock=True)
     hashes = (g.code_hash for g in rows if g.grant_id == earlier["grant_id"])
     # Read once more, behind an app that uses the code just now.
@@ -181,19 +175,16 @@ def _again(uow: UnitOfWork, ctx: RequestContext[AnswerIn, None], ask: Ask) -> Co
         raise _answered(earlier)
     code = ctx.ids.token("ac_")
     uow.grants.save(replace(grant, code_hash=hashed(code), code_until=ctx.now + CODE_FOR))
-    return _code_answer(ctx.config, ask, grant, code)
+    return _back(ctx.config, ask, grant, code=code)
 
 
-def _code_answer(config: Config, ask: Ask, grant: Grant, code: str) -> ConnectAnswer:
-    sent = {"code": code, "state": ask.state, "iss": config.base_url}
+def _back(config: Config, ask: Ask, grant: Grant | None, **answer: str) -> ConnectAnswer:
+    """The address by which the browser takes the answer to the app."""
+    sent: dict[str, str | None] = {**answer, "state": ask.state, "iss": config.base_url}
     to = with_parameters(ask.redirect_uri, sent)
+    if grant is None:
+        return ConnectAnswer(redirect=to, grant_id=None, agent_id=None)
     return ConnectAnswer(redirect=to, grant_id=grant.grant_id, agent_id=grant.agent_id)
-
-
-def _refused(config: Config, ask: Ask) -> ConnectAnswer:
-    sent = {"error": "access_denied", "state": ask.state, "iss": config.base_url}
-    to = with_parameters(ask.redirect_uri, sent)
-    return ConnectAnswer(redirect=to, grant_id=None, agent_id=None)
 
 
 CHANGED: Final = "What the app publishes of itself has changed, or cannot be read now."
@@ -245,44 +236,6 @@ class ConnectAnswer(ResponseModel):
     agent_id: str | None
 
 
-class GrantTold(ResponseModel):
-    """An app's access to an agent. `ended_by`: its owner, the app itself, the agent's last key, a
-    newer grant in its place, a token that was used twice, or time.
-    """
-
-    grant_id: str
-    client_host: str | None = Field(
-        description="host of the app's id; null for an app that registered itself and proved none"
-    )
-    client_name: str = Field(description=OWN_WORDS)
-    redirect_host: str
-    scopes: list[Scope]
-    created_at: Timestamp
-    used_at: Timestamp | None = Field(description="its last use, to the hour")
-    ended_at: Timestamp | None
-    ended_by: Ending | None
-    holds_key: bool = Field(
-        description="the signer holds a key for it, which ends with the last such app of the agent"
-    )
-
-
-class GrantPage(Page[GrantTold]):
-    """An agent's connected apps, newest first, all on one page."""
-
-
-class GrantIn(AgentIn):
-    """One grant of an agent."""
-
-    grant_id: GrantId
-
-
-class GrantEnded(ResponseModel):
-    """The app's access is over."""
-
-    grant_id: str
-    ended_at: Timestamp
-
-
 async def ask_of(deps: Deps, caller: Caller, request: AskIn) -> Ask:
     """Open the link's seal. Errors: `not_found`."""
     return _opened(deps.sealing, request.ask, deps.clock.now())
@@ -321,7 +274,7 @@ async def answer_ask(deps: Deps, caller: Caller, request: AnswerIn) -> ConnectAn
         return _again(uow, context(uow), ask)
 
     def denied(uow: UnitOfWork) -> ConnectAnswer:
-        answer = _refused(deps.config, ask)
+        answer = _back(deps.config, ask, None, **DENIED)
         _note(uow, context(uow), answer)
         return answer
 
@@ -413,51 +366,8 @@ def _allowed(
         held_key=held,
     )
     uow.grants.add(grant, ctx.now)
-    answer = _code_answer(ctx.config, ask, grant, code)
+    answer = _back(ctx.config, ask, grant, code=code)
     _note(uow, ctx, answer)
-    return answer
-
-
-def list_grants(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> GrantPage:
-    """An agent's grants; those whose code was never redeemed are none."""
-    agent = own_agent(uow, ctx.caller, ctx.request.agent_id)
-    grants = [g for g in uow.grants.of_agent(agent.agent_id) if g.redeemed_at is not None]
-    return GrantPage(items=[_row(g, ctx.now) for g in grants], next_cursor=None)
-
-
-def _row(grant: Grant, now: datetime) -> GrantTold:
-    expired = grant.ended_at is None and not grant.lasts(now)
-    return GrantTold(
-        grant_id=grant.grant_id,
-        client_host=grant.client_host,
-        client_name=grant.client_name,
-        redirect_host=grant.redirect_host,
-        scopes=list(grant.scopes),
-        created_at=grant.created_at,
-        used_at=grant.used_at,
-        ended_at=grant.refresh_until if expired else grant.ended_at,
-        ended_by="expired" if expired else grant.ended_by,
-        holds_key=grant.held_key is not None,
-    )
-
-
-async def end_grant(deps: Deps, caller: Caller, request: GrantIn) -> GrantEnded:
-    """End an app's access at once, with every token that it has, and with the key that is held for
-    it alone.
-    """
-    now = deps.clock.now()
-
-    def ended(uow: UnitOfWork) -> GrantEnded:
-        agent = own_agent(uow, caller, request.agent_id)
-        grants = {g.grant_id: g for g in uow.grants.of_agent(agent.agent_id, lock=True)}
-        grant = grants.get(request.grant_id)
-        if grant is None or not grant.lasts(now):
-            raise not_found("live grant")
-        uow.grants.end(grant.grant_id, now, "owner")
-        return GrantEnded(grant_id=grant.grant_id, ended_at=now)
-
-    answer = await written(deps, caller, ended)
-    await try_to_end_keys(deps, request.agent_id)
     return answer
 
 
@@ -491,31 +401,5 @@ OPERATIONS: Final = (
         verbatim=frozenset({"ask"}),
         family="agents",
         refusals=("not_found", "conflict", "not_configured", "signer_refused"),
-    ),
-    Operation(
-        name="owner_agent_grants",
-        title="List connected apps",
-        summary="The apps that may act for an agent, and those that could.",
-        auth="owner",
-        route=("GET", "/wallet/agents/{agent_id}/grants"),
-        request_model=AgentIn,
-        response_model=GrantPage,
-        handler=list_grants,
-        family="agents",
-        refusals=("not_found",),
-    ),
-    Operation(
-        name="owner_agent_grant_end",
-        title="Disconnect an app",
-        summary="The app's access ends at once, with every token that it has.",
-        auth="owner",
-        route=("DELETE", "/wallet/agents/{agent_id}/grants/{grant_id}"),
-        request_model=GrantIn,
-        response_model=GrantEnded,
-        pass_through=end_grant,
-        writes=True,
-        destructive=True,
-        family="agents",
-        refusals=("not_found",),
     ),
 )

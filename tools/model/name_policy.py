@@ -16,9 +16,9 @@ from tools.model.input_policy import confusable_skeleton, to_latin
 _WORD: Final = re.compile(r"\w+")
 # The ids by which agents, mandates and people's pages are told apart (domain.ports.Ids.short).
 _PUBLIC_ID: Final = re.compile(r"(?<![a-z0-9])[uhm]_[a-z2-7]{10}(?![a-z0-9])")
-# What is one letter to a reader within Latin too, by the same table (UTS 39).
 # NFKC reads the lunate sigma as a sigma, a reader as a c.
 _LUNATE: Final = str.maketrans("\u03f9\u03f2", "Cc")
+# What is one letter to a reader within Latin too, by the same table (UTS 39).
 _AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn"})
 
 
