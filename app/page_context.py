@@ -21,7 +21,7 @@ from tools.model.operation import Caller, Deps, Operation
 
 # Entries of the menu, each with the beginnings of its pages, and the pages that stand elsewhere.
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "/app/mandates": (),
+    "/app/mandates": ("/app/start",),
     "/app/orders": ("/app/books", "/app/own"),
     "/app/agents": (),
     "/app/notices": (),
@@ -30,7 +30,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "/app/deposit": (),
     "/app/docs": (),
 }
-OF_MANDATES: Final = (session_guard.HOME, "/app/start", "/app/statement")
+OF_MANDATES: Final = (session_guard.HOME, "/app/statement")
 
 
 @final

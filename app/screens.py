@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from aiohttp import web
 from multidict import MultiDict
 
 from app import assets, session_guard
 from app.components import refusal as refusals
-from app.language import language_of
+from app.language import came_from, language_of
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import (
     acting,
@@ -76,6 +76,31 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *notices.PAGES,
     *public.PAGES,
 )
+_OPENED: Final = frozenset(page.path for page in PAGES if page.method == "GET")
+
+
+def page_above(path: str) -> str:
+    """The page on which the answer to a form stands, by its shape: a form may have an address of
+    its own below it.
+    """
+    while path not in _OPENED:
+        path = path.rpartition("/")[0]
+    return path
+
+
+async def _open_page_above(shape: str, visit: PageRequest) -> web.Response:
+    """Open the answer to a form again: by a reload, after signing in, in another language, on a
+    phone.
+    """
+    parts = visit.request.rel_url.raw_path.split("/")
+    return visit.go("/".join(parts[: shape.count("/") + 1]))
+
+
+_FORMS: Final = tuple(
+    PageRoute("GET", page.path, partial(_open_page_above, page_above(page.path)), owner=False)
+    for page in PAGES
+    if page.path not in _OPENED
+)
 
 
 def routes(
@@ -95,7 +120,7 @@ def routes(
         web.get(notice_settings.MANIFEST, notice_settings.serve_manifest, name="screen.manifest"),
         *(
             web.route(p.method, p.path, partial(answer, p), name=f"screen.{p.method}.n{n}")
-            for n, p in enumerate(PAGES)
+            for n, p in enumerate((*_FORMS, *PAGES))
         ),
         web.route("*", session_guard.HOME, partial(answer, lost), name="screen.lost.home"),
         web.route("*", lost.path, partial(answer, lost), name="screen.lost"),
@@ -199,7 +224,7 @@ def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
         over = session_guard.cookie_name(visit.deps.config.base_url) in visit.request.cookies
         ended = "&ended=1" if over else ""
         return visit.go(f"/app/sign-in?next={next_page}{ended}")
-    back = session_guard.next_of(urlsplit(visit.request.headers.get("Referer", "")).path)
+    back = session_guard.next_of(came_from(visit.request))
     return session.show_signing_in(visit, back, ended=True, sent=True)
 
 

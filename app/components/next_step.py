@@ -37,7 +37,7 @@ def draft_page(mandate: Json) -> str:
     """
     unnamed = mandate["agent_id"] is None and not mandate["open_board"]
     if unnamed or mandate["needs_review"]:
-        return f"/app/start?draft={mandate['public_id']}"
+        return f"/app/start/{mandate['public_id']}"
     return f"/app/mandates/{mandate['public_id']}/review"
 
 

@@ -37,10 +37,7 @@ Terms = dict[str, object]
 
 
 async def show_start(visit: PageRequest) -> web.Response:
-    """The sentence; with `draft` its stored terms, with `form` the form without a sentence."""
-    draft = visit.query("draft")
-    if draft is not None:
-        return await _show_draft(visit, draft)
+    """The sentence; with `form` the form without one."""
     agent = visit.query("agent") or ""
     if visit.query("form") is not None:
         return await _show_terms(visit, "", agent=agent)
@@ -94,6 +91,11 @@ async def _show_terms(
 def _chosen(clauses: Iterable[Json], ask: str) -> tuple[Json, ...]:
     """The clauses, without the one about asking while its owner has not chosen."""
     return tuple(c for c in clauses if c["key"] != "asking" or ask)
+
+
+async def show_draft(visit: PageRequest) -> web.Response:
+    """The stored terms of a draft."""
+    return await _show_draft(visit, visit.path_part("id"))
 
 
 async def _show_draft(
@@ -303,7 +305,7 @@ async def change_terms(visit: PageRequest) -> web.Response:
         return await _show_terms(visit, note, form=form, refused=_as_refused(visit, wrong))
     draft = kept["public_id"]
     review = then == SIGN and not kept["needs_review"]
-    return visit.go(f"/app/mandates/{draft}/review" if review else f"/app/start?draft={draft}")
+    return visit.go(f"/app/mandates/{draft}/review" if review else f"/app/start/{draft}")
 
 
 async def store_draft(visit: PageRequest) -> web.Response:
@@ -320,9 +322,7 @@ async def store_draft(visit: PageRequest) -> web.Response:
         await visit.run("owner_mandate_correct", public_id=draft, **kept, **terms)
     except (OperationRefused, Refused) as wrong:
         return await _show_draft(visit, draft, form, _as_refused(visit, wrong))
-    return visit.go(
-        f"/app/mandates/{draft}/review" if then == SIGN else f"/app/start?draft={draft}"
-    )
+    return visit.go(f"/app/mandates/{draft}/review" if then == SIGN else f"/app/start/{draft}")
 
 
 def _kept_targets(form: MultiDict[str], m: Json) -> Terms:
@@ -348,5 +348,6 @@ def _kept_targets(form: MultiDict[str], m: Json) -> Terms:
 PAGES: Final = (
     PageRoute("GET", "/app/start", show_start),
     PageRoute("POST", "/app/start", change_terms),
+    PageRoute("GET", "/app/start/{id}", show_draft),
     PageRoute("POST", "/app/start/{id}", store_draft),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from typing import Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -17,22 +17,18 @@ from tools.model.qr_code import qr_svg
 
 START: Final = "/app/start"
 LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-_DRAFT: Final = re.compile(r"m_[a-z2-7]{10}")
 _PATH: Final = re.compile(r"/app(/[A-Za-z0-9_-]{1,64}){0,4}")
 # An app waits for its answer in the browser that it opened.
 _STAYS: Final = ("/app/connect", "/app/sign-in", "/app/session", "/app/phone")
 
 
 def carried(next_page: str) -> str:
-    """The page to open elsewhere: its path, and the id of a draft. Nothing else of an address goes
-    into a code that others can see: no amount, no cursor, no text.
+    """The path of the page to open elsewhere. Nothing else of an address goes into a code that
+    others can see: no amount, no cursor, no text.
     """
-    parts = urlsplit(session_guard.next_of(next_page))
-    if not _PATH.fullmatch(parts.path) or parts.path.startswith(_STAYS):
-        return session_guard.HOME
-    draft = parse_qs(parts.query).get("draft", [""])[0]
-    kept = parts.path == START and _DRAFT.fullmatch(draft)
-    return f"{parts.path}?draft={draft}" if kept else parts.path
+    path = urlsplit(session_guard.next_of(next_page)).path
+    stays = not _PATH.fullmatch(path) or path.startswith(_STAYS)
+    return session_guard.HOME if stays else path
 
 
 def address_of(visit: PageRequest, next_page: str) -> str:

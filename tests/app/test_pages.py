@@ -16,7 +16,7 @@ from app.pages import agents, mandates
 from app.pages.acting import ACTS
 from app.pages.mandate import limit_meters
 from app.replies import Record, freeze
-from app.screens import PAGES
+from app.screens import PAGES, page_above
 from chain.chains import EvmChains
 from domain.agents import transfers
 from domain.chain_facts import VaultState
@@ -355,7 +355,7 @@ async def test_an_agents_name_stands_with_its_id_and_in_no_sentence(site: Site) 
     seen = 0
     for path in (
         "/app", "/app/mandates", base, f"{base}/record", f"{base}/approvals/{item}", f"{base}/statement", f"{base}/pause", f"{base}/leave",
-        f"{other}/review", f"/app/start?draft={draft['mandate']['public_id']}", "/app/notices", "/app/agents", f"/app/agents/{agent_id}", "/app/hall", f"/app/hall/{agent_id}",
+        f"{other}/review", f"/app/start/{draft['mandate']['public_id']}", "/app/notices", "/app/agents", f"/app/agents/{agent_id}", "/app/hall", f"/app/hall/{agent_id}",
     ):  # fmt: skip
         page = await browser.get(path)
         assert page.status == 200, path
@@ -615,6 +615,21 @@ async def test_a_form_that_a_page_does_not_take_is_answered_by_a_page(
                 assert "This page does not take this form" in refused.said
 
 
+async def test_what_answers_a_form_is_opened_again_as_the_page_that_it_stands_on(
+    site: Site,
+) -> None:
+    _, _, browser = await site.somebody()
+    sent = [p.path for p in PAGES if p.method == "POST"]
+    led = {path: page_above(path) for path in sent if page_above(path) != path}
+    assert led["/app/notices/settings/push/{browser}"] == "/app/notices/settings"
+    assert led["/app/orders/close"] == "/app/orders"
+    assert led["/app/sign-out"] == "/app"
+    for path, page in led.items():
+        for visitor in (browser, site.browser()):
+            again = await visitor.get(PART.sub("a%0Ab", path))
+            assert (again.status, again.headers["Location"]) == (303, PART.sub("a%0Ab", page)), path
+
+
 async def test_what_is_no_page_is_no_page_to_any_method(site: Site) -> None:
     browser = site.browser()
     for method in ("GET", "POST"):
@@ -750,7 +765,7 @@ async def test_every_page_of_a_mandate_names_its_own_chain_whatever_the_services
 
 async def test_a_draft_that_names_nobody_leads_to_the_choice_of_who_is_to_act(site: Site) -> None:
     m, browser, _ = await site.of(drafted(site.world, agent_id=None))
-    choice = f"/app/start?draft={m.id}"
+    choice = f"/app/start/{m.id}"
     listed = await browser.get("/app/mandates")
     assert choice in listed.links()
     assert "Choose who is to act" in listed.said

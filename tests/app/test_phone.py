@@ -15,15 +15,15 @@ from tests.world import drafted
 from tools.model.qr_code import qr_svg
 
 pytestmark = pytest.mark.anyio
-DRAFT = "/app/start?draft=m_abcdefgh23"
+DRAFT = "/app/start/m_abcdefgh23"
 
 
 @pytest.mark.parametrize(
     ("asked", "carries"),
     [
         (DRAFT, DRAFT),
-        ("/app/start?note=500+USDC&draft=m_abcdefgh23&csrf=x", DRAFT),
-        ("/app/start?draft=<script>", "/app/start"),
+        (DRAFT + "?note=500+USDC&csrf=x", DRAFT),
+        ("/app/start/<script>", "/app"),
         ("/app/mandates/m_abcdefgh23/fund?amount=120.50", "/app/mandates/m_abcdefgh23/fund"),
         ("/app/mandates/m_abcdefgh23/review", "/app/mandates/m_abcdefgh23/review"),
         ("/app/mandates/m_abcdefgh23/statement?cursor=secret", "/app/mandates/m_abcdefgh23/statement"),
@@ -67,8 +67,8 @@ def test_every_form_of_a_link_has_its_source() -> None:
 
 async def test_the_code_is_of_the_address_that_the_page_shows(site: Site) -> None:
     m = await drafted(site.world)
-    page = await site.browser().get(f"/app/phone?next={quote(f'/app/start?draft={m.id}&note=500')}")
-    address = f"{site.world.deps.config.base_url}/app/start?draft={m.id}"
+    page = await site.browser().get(f"/app/phone?next={quote(f'/app/start/{m.id}?note=500')}")
+    address = f"{site.world.deps.config.base_url}/app/start/{m.id}"
     assert page.one("p", class_="raw").text == address
     source = page.one("img", class_="qr").attributes["src"]
     svg = base64.b64decode(source.partition(",")[2]).decode()
@@ -87,9 +87,9 @@ async def test_a_form_that_is_not_kept_says_so_first(site: Site) -> None:
 
 async def test_a_draft_opens_on_the_phone_after_signing_in(site: Site) -> None:
     m, browser, _ = await site.of(drafted(site.world))
-    draft = f"/app/start?draft={m.id}"
+    draft = f"/app/start/{m.id}"
     start = await browser.get(draft)
-    assert f"/app/phone?next={quote(draft, safe='/')}" in start.links()
+    assert start.links().count(f"/app/phone?next={quote(draft, safe='/')}") == 2
     phone = site.browser()
     sent = await phone.get(draft)
     assert sent.status == 303

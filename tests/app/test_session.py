@@ -8,7 +8,7 @@ from app import session_guard
 from app.session_guard import form_token, next_of
 from domain.settings import Config
 from tests.app.site import Site, a_site
-from tests.world import CHAIN_ID, Evm, a_world
+from tests.world import CHAIN_ID, Evm, a_world, working
 
 pytestmark = pytest.mark.anyio
 
@@ -83,6 +83,16 @@ async def test_a_session_that_is_over_says_so_and_leads_back(site: Site) -> None
     asked = await browser.get("/app/mandates")
     assert asked.headers["Location"] == "/app/sign-in?next=/app/mandates&ended=1"
     assert "Nothing was lost" in (await browser.get(asked.headers["Location"])).said
+
+
+async def test_a_form_that_comes_after_its_session_leads_back_to_where_it_stood(site: Site) -> None:
+    m, browser, at = await site.of(working(site.world))
+    site.world.clock.forward(hours=13)
+    for page in (f"{at}/fund?amount=12", f"/app/start/{m.id}", "/app/notices/settings/email"):
+        over = await browser.post(f"{at}/sent", {}, Referer=site.base + page)
+        assert (over.status, over.one("input", name="next").attributes["value"]) == (401, page)
+    away = await browser.post(f"{at}/sent", {}, Referer="https://evil.example//evil.example/app")
+    assert away.one("input", name="next").attributes["value"] == "/app"
 
 
 async def test_a_link_from_another_site_meets_one_page_that_opens_itself_again(site: Site) -> None:

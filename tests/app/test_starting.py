@@ -216,7 +216,7 @@ async def test_where_it_may_act_is_what_is_ticked_and_nothing_besides(site: Site
     async def kinds(sent: Form) -> list[str]:
         done = await browser.post("/app/start", sent)
         assert done.status == 303, done.said
-        public_id = done.headers["Location"].partition("=")[2]
+        public_id = done.headers["Location"].rpartition("/")[2]
         read = await site.world.ok("mandate_get", owner, public_id=public_id)
         return sorted({t["kind"] for t in read["mandate"]["allowed_targets"]})
 
@@ -253,7 +253,7 @@ WRONG = [
 
 async def test_a_field_that_is_wrong_is_told_and_nothing_that_was_typed_is_lost(site: Site) -> None:
     m, browser, _ = await site.of(drafted(site.world))
-    page = await browser.get(f"/app/start?draft={m.id}")
+    page = await browser.get(f"/app/start/{m.id}")
     fine(page)
     for name, wrong in WRONG:
         sent = changed(
@@ -279,7 +279,7 @@ async def test_a_draft_is_kept_with_what_is_still_open_and_filled_in_later(site:
     assert "If the agent turns hostile" not in page.said
     kept = await browser.post("/app/start", form(page, then="stay", share="5"))
     (public_id,) = await drafts_of(site, owner)
-    assert kept.headers["Location"] == f"/app/start?draft={public_id}"
+    assert kept.headers["Location"] == f"/app/start/{public_id}"
     m = (await site.world.ok("mandate_get", owner, public_id=public_id))["mandate"]
     assert (m["needs_review"], m["payout_rule"]["bps"]) == (True, 500)
     assert "Fill in the missing terms" in (await browser.get("/app/mandates")).said
@@ -307,7 +307,7 @@ async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site
     assert [value(page, n) for n in ("budget_usdc", "per_tx_cap_usdc")] == ["", ""]
     sent = form(page, ask="never", agent=agent.user_id or "", then="stay")
     at = (await browser.post("/app/start", sent)).headers["Location"]
-    public_id = at.partition("=")[2]
+    public_id = at.rpartition("/")[2]
     listed = await browser.get("/app/mandates")
     fine(listed)
     assert "500.00" not in listed.said
@@ -320,7 +320,7 @@ async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site
 async def test_an_agents_proposal_chooses_nothing_about_asking(site: Site) -> None:
     m, browser, _ = await site.of(drafted(site.world))
     made = await site.world.ok("mandate_propose", m.agent, budget_usdc="90")
-    page = await browser.get(f"/app/start?draft={made['public_id']}")
+    page = await browser.get(f"/app/start/{made['public_id']}")
     fine(page)
     assert chosen(page, "ask") == []
     refused = await browser.post(f"/app/start/{made['public_id']}", form(page, then="stay"))
@@ -329,7 +329,7 @@ async def test_an_agents_proposal_chooses_nothing_about_asking(site: Site) -> No
 
 async def test_a_draft_goes_to_the_open_board_and_once_signed_is_no_draft(site: Site) -> None:
     m, browser, base = await site.of(drafted(site.world))
-    at = f"/app/start?draft={m.id}"
+    at = f"/app/start/{m.id}"
     sent = form(await browser.get(at), agent="board", ask="never", then="stay")
     assert (await browser.post(f"/app/start/{m.id}", sent)).headers["Location"] == at
     assert (await m.read())["mandate"]["open_board"]
@@ -460,7 +460,7 @@ async def test_payments_for_web_services_are_typed_seen_kept_and_taken_out_again
             "payees": [PAYEE],
         }
         at = f"/app/start/{public_id}"
-        draft = await browser.get(f"/app/start?draft={public_id}")
+        draft = await browser.get(f"/app/start/{public_id}")
         fine(draft)
         assert chosen(draft, "pays") == ["1"]
         assert value(draft, "pay_each") == "0.50"
@@ -529,7 +529,7 @@ async def test_a_sentence_about_payments_fills_their_fields_and_asks_for_what_it
         m = (await world.ok("mandate_get", owner, public_id=public_id))["mandate"]
         assert m["unclear_terms"] == ["float_usdc"]
         assert await world.error("owner_terms", owner, public_id=public_id) == "draft_unclear"
-        draft = await browser.get(f"/app/start?draft={public_id}")
+        draft = await browser.get(f"/app/start/{public_id}")
         fine(draft)
         assert (value(draft, "pay_each"), is_marked(draft, "pay_float")) == ("0.50", True)
         at = f"/app/start/{public_id}"

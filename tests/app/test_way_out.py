@@ -124,7 +124,7 @@ async def test_a_market_that_only_the_agent_can_leave_is_named_before_the_signat
         )
         assert f"Hard Market: {AGENT_ONLY}" in page.said
         assert f"Aave v3: {AGENT_ONLY}" not in page.said
-        start = await browser.get(f"/app/start?draft={m.id}")
+        start = await browser.get(f"/app/start/{m.id}")
         fine(start)
         assert start.said.count(AGENT_ONLY) == 1
         listed = await browser.get("/app/markets")
@@ -148,7 +148,7 @@ async def test_a_contract_of_no_listed_market_is_named_by_its_address(
         m, browser, page = await way_out(site, life, "review")
         assert page.said.count(AGENT_ONLY) == 1
         assert site.world.evm.market in page.said.replace(" ", "")
-        assert (await browser.get(f"/app/start?draft={m.id}")).said.count(AGENT_ONLY) == 1
+        assert (await browser.get(f"/app/start/{m.id}")).said.count(AGENT_ONLY) == 1
 
 
 async def test_a_mandate_that_has_ended_needs_no_stop(sqlite_url: str, evm: Evm) -> None:

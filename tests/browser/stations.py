@@ -53,7 +53,7 @@ QUERIES: Final[dict[str, tuple[str, ...]]] = {
     "/app/mandates/{id}/fund": ("", "?amount=999999"),
     "/app/mandates/{id}/unwind": ("", "?market=test-market", "?market=nowhere"),
     "/app/mandates/{id}/tx/{hash}": ("?for=pause", "?for=create"),
-    "/app/start": ("", "?form=1", "?draft={id}"),
+    "/app/start": ("", "?form=1"),
     "/app/deposit": ("", "?amount=100"),
     "/app/sign-in": ("", "?ended=1"),
 }

@@ -18,7 +18,7 @@ MOBILE = {"viewport": PHONE, "device_scale_factor": 2, "is_mobile": True, "has_t
 
 async def test_a_draft_goes_on_on_the_phone_that_scanned_its_code(stage: Stage) -> None:
     m = await drafted(stage.world)
-    draft = f"/app/start?draft={m.id}"
+    draft = f"/app/start/{m.id}"
     async with stage.window(stage.wallet(m)) as desktop:
         await desktop.sign_in()
         await desktop.goto(draft)
