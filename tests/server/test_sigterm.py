@@ -6,6 +6,7 @@ import asyncio
 import resource
 import sqlite3
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,9 +24,11 @@ from storage.repositories.identities import Agent
 from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.ports import free_port
-from tests.server.test_process import WALLET, environment
+from tests.server.test_process import environment
 from tests.waiting import STUCK_S, terminated
 from tools.context.credentials import hashed
+
+WALLET = Path(sys.executable).parent / "wallet"  # as people type it: this one is always an `exec`
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.usefixtures("sqlite_url")]
 WITHIN_S = 2.0
@@ -109,7 +112,7 @@ async def running(folder: Path) -> AsyncIterator[Running]:
     )  # fmt: skip
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*WALLET, "serve", "--port", str(port)], env=env, cwd=folder, stdout=log, stderr=log
+            [WALLET, "serve", "--port", str(port)], env=env, cwd=folder, stdout=log, stderr=log
         )
     try:
         async with (
