@@ -229,9 +229,14 @@ def _to_sign_in(page: PageRoute, visit: PageRequest) -> web.Response:
 
 
 def _refused(visit: PageRequest, status: int, block: Mapping[str, object]) -> web.Response:
-    """A refusal as a page, with the way back to the mandate that it is about."""
+    """A refusal as a page, with the way back to the form that was not taken, or to the mandate that
+    it is about.
+    """
     public_id = visit.request.match_info.get("id")
     is_found = block["error"] != "not_found" and public_id is not None
     back = f"/app/mandates/{public_id}" if is_found else "/app"
-    view = Record(refusal=refusals.view(block, public_id), back=back)
+    lost = visit.request.method == "POST"
+    if lost:
+        back = session_guard.next_of(came_from(visit.request) or back)
+    view = Record(refusal=refusals.view(block, public_id), back=back, lost=lost)
     return visit.show("refused.html", view, status=status)

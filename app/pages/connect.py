@@ -73,7 +73,7 @@ def _over(visit: PageRequest, refused: OperationRefused) -> web.Response:
     sentences = (_(NO_MORE),) if refused.code == "not_found" else view["sentences"][-1:]
     agent_id = (refused.block.get("detail") or {}).get("agent_id")
     back = f"/app/agents/{agent_id}" if agent_id else "/app"
-    view = Record(refusal=Record(view, sentences=sentences), back=back)
+    view = Record(refusal=Record(view, sentences=sentences), back=back, lost=False)
     return visit.show("refused.html", view, refused=refused)
 
 

@@ -228,3 +228,86 @@ async def test_offline_and_a_silent_service_are_said_at_the_foot_of_the_page(sta
 
 async def _aborted(route: Any) -> None:
     await route.abort()
+
+
+NOTE = "500 USDC for lending, at most 50 per trade, 30 days"
+
+
+async def test_what_was_typed_is_there_again_for_the_same_owner_after_a_lost_session(
+    stage: Stage,
+) -> None:
+    m, other = await drafted(stage.world), await drafted(stage.world)
+    wallet, note = stage.wallet(m), "textarea[name=note]"
+    async with stage.window(wallet) as window:
+        await window.sign_in("/app/start")
+        await window.page.fill(note, NOTE)
+        await window.page.context.clear_cookies()
+        await window.press("Show me the terms")
+        await window.says("Your session has ended.")
+        await window.press(f"Continue with {NAME}")
+        await window.page.locator(note).wait_for()
+        assert await window.page.input_value(note) == NOTE
+        # Signed in anew by another tab: the form belongs to the sign-in before.
+        await window.page.fill(note, "")
+        await window.page.goto(f"{stage.base}/app/start?form=1")
+        await window.page.fill("#budget_usdc", "321")
+        await window.page.check("#ask-never")
+        await window.page.context.clear_cookies()
+        tab = Window(await a_tab(window.page.context), stage.base)
+        await tab.sign_in()
+        await window.press("Keep as draft")
+        await window.page.get_by_role("link", name="Back", exact=True).click()
+        assert window.path == "/app/start?form=1"
+        assert await window.page.input_value("#budget_usdc") == "321"
+        assert await window.page.is_checked("#ask-never")
+        # It is there once, and for nobody else.
+        await window.page.reload()
+        assert await window.page.input_value("#budget_usdc") == "500"
+        await window.page.fill("#budget_usdc", "321")
+        await window.page.context.clear_cookies()
+        await window.press("Keep as draft")
+        await window.says("Your session has ended.")
+        wallet.own = other.owner_wallet
+        wallet.account = wallet.own.address
+        await window.press(f"Continue with {NAME}")
+        await window.page.locator("#budget_usdc").wait_for()
+        assert await window.page.input_value("#budget_usdc") == "500"
+
+
+async def test_what_was_typed_is_there_again_after_a_press_without_a_network(stage: Stage) -> None:
+    m = await drafted(stage.world)
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in("/app/start")
+        await window.page.fill("textarea[name=note]", NOTE)
+        await window.page.context.set_offline(True)
+        await window.page.locator("#net", has_text="You are offline.").wait_for()
+        await window.press("Show me the terms")
+        await window.page.wait_for_url("chrome-error://**")
+        await window.page.context.set_offline(False)
+        await window.goto("/app/start")
+        assert await window.page.input_value("textarea[name=note]") == NOTE
+        await window.press("Show me the terms")
+        await window.page.locator("#budget_usdc").wait_for()
+
+
+async def test_a_press_whose_answer_was_given_up_can_be_repeated(stage: Stage) -> None:
+    m = await drafted(stage.world)
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in("/app/start")
+        await window.page.clock.install()
+        await window.goto("/app/start")
+        await window.page.fill("textarea[name=note]", NOTE)
+        cdp, sent = await window.page.context.new_cdp_session(window.page), asyncio.Event()
+
+        async def never(_: Any) -> None:
+            sent.set()
+
+        await window.page.route("**/app/start", never)
+        await window.button("Show me the terms").click(no_wait_after=True)
+        await sent.wait()
+        await cdp.send("Page.stopLoading")
+        await window.page.unroute("**/app/start")
+        assert await window.button("Show me the terms").is_disabled()
+        await window.page.clock.run_for(21_000)
+        await window.press("Show me the terms")
+        await window.page.locator("#budget_usdc").wait_for()

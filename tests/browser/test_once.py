@@ -168,3 +168,35 @@ async def test_a_press_that_was_meant_for_a_window_in_front_answers_nothing(stag
         await window.page.wait_for_url("**#record")
     told = await stage.world.ok("mandate_approvals", m.owner, public_id=m.id)
     assert [a["status"] for a in told["items"]] == ["approved"]
+
+
+async def test_a_press_as_another_action_takes_the_place_of_one_answers_nothing(
+    stage: Stage,
+) -> None:
+    m = await working(stage.world, approval_above_usdc="60")
+    for amount in ("90", "80"):
+        assert (await m.execute(amount)).status == 202
+    first = (await stage.world.ok("mandate_approvals", m.owner, public_id=m.id))["items"]
+    oldest = min(first, key=lambda a: str(a["requested_at"]))
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in()
+        await window.goto(f"/app/mandates/{m.id}")
+        gone = "document.querySelectorAll('#waiting > .ask').length === 1"
+        # The press comes in the very moment in which the list has changed under the finger.
+        pressed = asyncio.create_task(
+            window.page.evaluate(
+                "new Promise((done) => new MutationObserver((_, seen) => {"
+                f" if (!({gone})) return; seen.disconnect(); setTimeout(() => {{"
+                " addEventListener('submit', (e) => done(e.defaultPrevented), { once: true });"
+                " document.querySelector('#waiting [value=approve]').click(); }); })"
+                ".observe(document.body, { childList: true, subtree: true }))"
+            )
+        )
+        await asyncio.sleep(0.5)
+        await stage.world.ok(
+            "owner_approval_decide", m.owner, public_id=m.id,
+            approval_id=oldest["approval_id"], decision="decline",
+        )  # fmt: skip
+        assert await pressed is True
+    told = await stage.world.ok("mandate_approvals", m.owner, public_id=m.id)
+    assert sorted(a["status"] for a in told["items"]) == ["declined", "pending"]

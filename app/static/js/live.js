@@ -1,5 +1,5 @@
 // Keeping a page fresh: the page itself is asked for again, and the parts marked data-live are put in place of the old ones.
-import { bar, localTimes, say, words, written } from "./page.js";
+import { bar, localTimes, moved, say, words, written } from "./page.js";
 import { $, all } from "./dom.js";
 import { notify, wanted } from "./notify.js";
 
@@ -52,6 +52,7 @@ function swap(fresh) {
     for (const d of all("details[id]", node)) d.open = $(d.id)?.open ?? d.open;
     if (!node.isEqualNode(old)) old.replaceWith(node);
   }
+  if (String([...told]) !== String([...before])) moved();
   for (const [id, text] of told) if (before.get(id) !== text) { say(text); notify(id, text); }
   document.title = fresh.title;
 }

@@ -43,15 +43,32 @@ onclick = (event) => {
 // A press in the moment in which the page comes to the front was meant for what had been before it: another site can have put the page there.
 let faced = -1e3;
 onfocus = ({ timeStamp }) => { faced = timeStamp; };
-// A pressed button is off until the answer is there; a page that comes back by "back" has it on again.
+/** What stands under the finger is something else now: so was a press in the next moment. */
+export function moved() { faced = performance.now(); }
+// A pressed button is off until the answer is there or is given up; on a page that comes back by "back" it is on again.
 onsubmit = (event) => {
-  const b = event.submitter;
-  if (b && event.timeStamp - faced < 500) event.preventDefault();
-  else if (b) setTimeout(() => { b.disabled = true; });
+  const { submitter: b, target: form } = event, on = () => { b.disabled = false; };
+  if (!b) return;
+  if (event.timeStamp - faced < 500) return event.preventDefault();
+  kept[owner] = form.getAttribute("action") + " " + new URLSearchParams(new FormData(form));
+  if (!navigator.onLine) kept.lost = 1;
+  setTimeout(() => { b.disabled = true; });
+  setTimeout(on, 20000);
+  onpagehide = on;
 };
-onpageshow = (event) => {
-  if (event.persisted) for (const b of all("form button[disabled]")) b.disabled = false;
-};
+// What was not taken, or was sent without a network, stands in its form again for the same owner on the page that is opened next.
+const { owner } = document.body.dataset, kept = sessionStorage;
+if ($("lost")) kept.lost = 1;
+else if (owner) {
+  const [action, typed] = (kept[owner] ?? "").split(" ");
+  for (const e of kept.lost && document.querySelector(`form[action="${action}"]`)?.elements || []) {
+    const had = new URLSearchParams(typed).getAll(e.name);
+    if (!/box|radio|hidden/.test(e.type)) e.value = had[0] ?? e.value;
+    e.checked = had.includes(e.value);
+  }
+  delete kept.lost;
+}
+
 $("theme").hidden = false;
 $("theme").onclick = theme;
 localTimes();
