@@ -53,7 +53,7 @@ onsubmit = (event) => {
   kept[owner] = form.getAttribute("action") + " " + new URLSearchParams(new FormData(form));
   if (!navigator.onLine) kept.lost = 1;
   setTimeout(() => { b.disabled = true; });
-  setTimeout(on, 20000);
+  setTimeout(on, 2e4);
   onpagehide = on;
 };
 // What was not taken, or was sent without a network, stands in its form again for the same owner on the page that is opened next.
