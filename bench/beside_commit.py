@@ -1,8 +1,8 @@
 """`python -m bench.beside_commit PATH`: CPU of a report and of a read beside another checkout's, in process and over HTTP.
 
 PATH is a checkout of another commit with an environment of its own in `.venv`. Each of the two
-serves the same calls in a process of its own, a slice in turn, so that the machine's moods hit
-both; the median of the slices' ratios is told. The heap is frozen first, as a service's is.
+serves the same calls in a process of its own, a slice in turn. The heap is frozen first, as a
+service's is.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import asyncio
 import gc
 import importlib
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-PAIRS: Final = 61
+ROUNDS: Final = 30
 CALLS: Final = 100
 KINDS: Final = ("buy", "sell", "note", "fee")
 WHATS: Final = ("report", "read", "both", "report-http", "read-http")
@@ -111,7 +111,7 @@ def started(checkout: Path) -> subprocess.Popen[str]:
     )
 
 
-def took(process: subprocess.Popen[str], subject: str) -> float:
+async def took(process: subprocess.Popen[str], subject: str) -> float:
     """Seconds of CPU that a slice took."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -120,16 +120,19 @@ def took(process: subprocess.Popen[str], subject: str) -> float:
     return float(process.stdout.readline())
 
 
-def compare(other: Path) -> None:
+async def compare(other: Path) -> None:
     """Print the ratios, here over there."""
-    here, there = started(Path(__file__).parents[1]), started(other)
+    # Of this checkout: the other one, where this file serves, may have none.
+    from bench.paired import paired
+
+    sides = {"here": started(Path(__file__).parents[1]), "there": started(other)}
     for what in WHATS:
-        took(here, what), took(there, what)
-        pairs = [(took(here, what), took(there, what)) for _ in range(PAIRS)]
-        ratio = statistics.median(a / b for a, b in pairs)
-        us = [1e6 * statistics.median(side) / CALLS for side in zip(*pairs, strict=True)]
-        print(f"{what:12} {ratio:.3f} ratio of CPU, here {us[0]:.0f} us, there {us[1]:.0f} us")
-    for process in (here, there):
+        turns = {name: partial(took, process, what) for name, process in sides.items()}
+        costs = await paired(turns, rounds=ROUNDS)
+        here, there = (1e6 * costs.middle(name) / CALLS for name in sides)
+        ratio = costs.ratio("here", "there")
+        print(f"{what:12} {ratio:.3f} ratio of CPU, here {here:.0f} us, there {there:.0f} us")
+    for process in sides.values():
         process.communicate()
 
 
@@ -137,4 +140,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "serve":
         asyncio.run(serve())
     else:
-        compare(Path(sys.argv[1]).resolve())
+        asyncio.run(compare(Path(sys.argv[1]).resolve()))

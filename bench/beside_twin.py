@@ -19,19 +19,19 @@ from typing import Final
 
 from bench.client import Client
 from bench.lines import Found
+from bench.paired import paired
 from bench.postgres import durable_postgres, new_database
-from bench.stage import KEY, NOW, fill, mandate, median, note
+from bench.stage import KEY, NOW, fill, mandate, note
 from storage.schema import migrate
 from storage.store import open_store
 
 TWIN: Final = Path(__file__).parent / "twin"
 ENVIRONMENT: Final = Path("build/twin").absolute()
-# Many short turns: what else the machine does hits both of a pair, and the middle pair is told.
-ROUNDS, MANDATES = 15, 100
+ROUNDS, MANDATES = 20, 100
 LEDGERS: Final = {"m_read000010": 10, "m_read001000": 1_000}
 # Least rates against the twin's, by clients at once.
 REPORTS: Final = {1: 1.5, 8: 2.5, 32: 4}
-READERS, TURN_S = 8, 0.6
+READERS, TURN_S = 8, 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,22 +166,17 @@ def install() -> None:
 async def times(
     us: Callable[[], Awaitable[object]], them: Callable[[], Awaitable[object]], *, workers: int
 ) -> tuple[float, float, float]:
-    """(times as many a second, ours a second, theirs): medians over pairs, who is first changing."""
-    pairs = []
-    for n in range(ROUNDS + 1):
-        raw = {}
-        for who, call in ((0, us), (1, them)) if n % 2 else ((1, them), (0, us)):
-            raw[who] = await turn(call, workers=workers)
-        pairs += [raw] if n else []  # the first round fills caches and pools
-    return (
-        median([p[0] / p[1] for p in pairs]),
-        median([p[0] for p in pairs]),
-        median([p[1] for p in pairs]),
-    )
+    """(times as many a second, ours a second, theirs)."""
+    turns = {
+        "us": partial(turn, us, workers=workers),
+        "them": partial(turn, them, workers=workers),
+    }
+    costs = await paired(turns, rounds=ROUNDS)
+    return costs.ratio("them", "us"), 1 / costs.middle("us"), 1 / costs.middle("them")
 
 
 async def turn(call: Callable[[], Awaitable[object]], *, workers: int) -> float:
-    """Calls a second, of workers that begin calls for so long."""
+    """Seconds a call, of workers that begin calls for so long."""
     started, calls = time.perf_counter(), 0
 
     async def work() -> None:
@@ -191,7 +186,7 @@ async def turn(call: Callable[[], Awaitable[object]], *, workers: int) -> float:
             calls += 1
 
     await asyncio.gather(*[work() for _ in range(workers)])
-    return calls / (time.perf_counter() - started)
+    return (time.perf_counter() - started) / calls
 
 
 async def measure() -> AsyncIterator[Found]:

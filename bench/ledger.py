@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
+from bench.paired import paired
 from bench.stage import KEY, NOW, Stage, median, note, settled, staged
 from http_shim.application import build
 from storage.integrity.ledger_check import verify
@@ -16,7 +18,7 @@ from storage.repositories.state_cache import StateCache
 from tools.catalogue import OPERATIONS
 
 SIZES = {"m_bench00001": 10, "m_bench00002": 1_000, "m_bench00003": 100_000}
-READS = 200
+ROUNDS = 100
 # The same work takes up to half as long again on a processor that others use at the same time.
 VERIFIES = 5
 
@@ -54,35 +56,40 @@ async def measure() -> dict[str, tuple[float, str]]:
             server = TestServer(build(stage.deps, OPERATIONS))
             await server.start_server()
             with settled():
-                times: dict[str, list[float]] = {p: [] for p in SIZES}
-                cold: dict[str, list[float]] = {p: [] for p in SIZES}
-                for n in range(2 * READS):
-                    for public_id in SIZES:
-                        # The second half meets a process that has forgotten every folded state.
-                        forgotten = n >= READS
-                        if forgotten:
-                            stage.store._cache = StateCache()  # type: ignore[attr-defined]
-                        started = time.perf_counter()
-                        async with http.get(server.make_url(f"/wallet/mandates/{public_id}")) as r:
-                            assert r.status == 200
-                            await r.read()
-                        (cold if forgotten else times)[public_id].append(
-                            time.perf_counter() - started
-                        )
+
+                async def read(public_id: str, *, forgets: bool) -> float:
+                    if forgets:
+                        stage.store._cache = StateCache()  # type: ignore[attr-defined]
+                    started = time.perf_counter()
+                    async with http.get(server.make_url(f"/wallet/mandates/{public_id}")) as r:
+                        assert r.status == 200
+                        await r.read()
+                    return time.perf_counter() - started
+
+                # The second time a process that has forgotten every folded state.
+                warm, cold = [
+                    await paired(
+                        {
+                            public_id: partial(read, public_id, forgets=forgets)
+                            for public_id in SIZES
+                        },
+                        rounds=ROUNDS,
+                    )
+                    for forgets in (False, True)
+                ]
             await server.close()
             checked = median([await _verified(stage.store.url) for _ in range(VERIFIES)])
-    ten, thousand, many = (median(times[p]) for p in SIZES)
-    cold_ten, _, cold_many = (median(cold[p]) for p in SIZES)
+    ten, thousand, many = SIZES
     return {
-        "mandate_read_100k_over_10": (many / ten, "ratio of time, at most 1.5"),
-        "mandate_read_100k_over_1k": (many / thousand, "ratio of time"),
+        "mandate_read_100k_over_10": (warm.ratio(many, ten), "ratio of time, at most 1.5"),
+        "mandate_read_100k_over_1k": (warm.ratio(many, thousand), "ratio of time"),
         "mandate_read_cold_100k_over_10": (
-            cold_many / cold_ten,
+            cold.ratio(many, ten),
             "ratio of time, folded states forgotten",
         ),
         "verify_rows_per_second": (
             checked,
             "rows a second of CPU, hashes and folds, at least 20000",
         ),
-        "mandate_read_ms": (ten * 1_000, "ms at 10 rows, over HTTP"),
+        "mandate_read_ms": (warm.middle(ten) * 1_000, "ms at 10 rows, over HTTP"),
     }

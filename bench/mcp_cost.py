@@ -8,8 +8,10 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from aiohttp import ClientSession
 from mcp import Client, StdioServerParameters
@@ -17,12 +19,16 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from bench.stage import KEY, cpu_s, median
+from bench.lines import Found
+from bench.paired import Costs, merged, paired
+from bench.stage import KEY, cpu_s, settled
 from tools.model.toolsets import HEADER
 
-ROUNDS, CALLS = 7, 150
-COUNTED = 600  # calls between two looks at the CPU, which is told in hundredths of a second
+# How fast a process is depends on where its memory came to lie, by some hundredths: the servers are
+# started so many times, each as often before another as behind it.
+STARTS, ROUNDS, CALLS, WARM = 4, 30, 10, 150
 MANDATE = "m_bench00000"
+KINDS: Final = ("bare", "ours", "whole")
 
 
 async def started(kind: str, transport: str, folder: str) -> tuple[Any, int]:
@@ -36,15 +42,16 @@ async def started(kind: str, transport: str, folder: str) -> tuple[Any, int]:
     return process, int(json.loads(await process.stdout.readline())["port"])
 
 
-async def timed(
-    client: Client, tool: str = "noop", arguments: dict[str, Any] | None = None
-) -> float:
-    """Seconds a call, one after the other."""
-    begin = time.perf_counter()
-    for _ in range(CALLS):
-        told = await client.call_tool(tool, arguments or {})
+async def timed(client: Client, tool: str, arguments: dict[str, Any], calls: int = CALLS) -> float:
+    """Seconds a call, one after the other, as the client sees them; after one that finds the
+    processor's caches full of another server.
+    """
+    begin = 0.0
+    for n in range(-1, calls):
+        begin = time.perf_counter() if n == 0 else begin
+        told = await client.call_tool(tool, arguments)
         assert not told.is_error, told.structured_content
-    return (time.perf_counter() - begin) / CALLS
+    return (time.perf_counter() - begin) / calls
 
 
 async def read_bytes(client: Client) -> int:
@@ -53,13 +60,24 @@ async def read_bytes(client: Client) -> int:
     return len(json.dumps(told.structured_content, separators=(",", ":")).encode())
 
 
-async def compare(transport: str) -> dict[str, float]:
-    """Medians over the rounds, in turns: our no-op over the bare one, and a read and a report over it, with all they do."""
+async def compare(transport: str) -> tuple[Costs, int]:
+    """Seconds a call: of the bare no-op, of ours, of a read and of a report, with all they do; and
+    the bytes of the read.
+    """
+    found, size = [], 0
+    for n in range(STARTS):
+        kinds = KINDS if n % 2 else KINDS[::-1]
+        costs, size = await _compare(transport, kinds)
+        found.append(costs)
+    return merged(found), size
+
+
+async def _compare(transport: str, kinds: Sequence[str]) -> tuple[Costs, int]:
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
             clients: dict[str, Client] = {}
             processes = []
-            for kind in ("bare", "ours", "whole"):
+            for kind in kinds:
                 where: Any
                 if transport == "stdio":
                     env = {"PATH": os.defpath, "PYTHONPATH": os.getcwd(), "HOME": folder}
@@ -83,25 +101,24 @@ async def compare(transport: str) -> dict[str, float]:
                         )
                         where = streamable_http_client(base + "/mcp", http_client=inner)
                 clients[kind] = await stack.enter_async_context(Client(where))
-                await timed(clients[kind])
-            ratios: dict[str, list[float]] = {"noop": [], "read": [], "report": []}
-            for n in range(ROUNDS):
-                order = ("bare", "ours") if n % 2 else ("ours", "bare")
-                raw = {kind: await timed(clients[kind]) for kind in order}
-                ratios["noop"].append(raw["ours"] / raw["bare"])
-                ratios["read"].append(
-                    await timed(clients["whole"], "mandate_get", {"public_id": MANDATE})
-                    / raw["bare"]
-                )
-                note = {"public_id": MANDATE, "kind": "note", "payload": {"text": "bench"}}
-                ratios["report"].append(
-                    await timed(clients["whole"], "mandate_report_event", note) / raw["bare"]
-                )
-            size = await read_bytes(clients["whole"])
+                await timed(clients[kind], "noop", {}, WARM)
+            read = {"public_id": MANDATE}
+            note = read | {"kind": "note", "payload": {"text": "bench"}}
+            whole = clients["whole"]
+            turns = {
+                "bare": partial(timed, clients["bare"], "noop", {}),
+                "ours": partial(timed, clients["ours"], "noop", {}),
+                "read": partial(timed, whole, "mandate_get", read),
+                "report": partial(timed, whole, "mandate_report_event", note),
+            }
+            # What this process has loaded is no garbage of a client's call.
+            with settled():
+                costs = await paired(turns, rounds=ROUNDS, unread=3)
+            size = await read_bytes(whole)
         for process in processes:
             process.terminate()
             await process.wait()
-    return {name: median(values) for name, values in ratios.items()} | {"read_bytes": size}
+    return costs, size
 
 
 def called(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +131,10 @@ def called(arguments: dict[str, Any]) -> dict[str, Any]:
 
 async def beside_http() -> float:
     """CPU of the server for a mandate read over MCP, over the same read over HTTP; the same client."""
+    return merged([await _beside_http() for _ in range(STARTS)]).ratio("mcp", "http")
+
+
+async def _beside_http() -> Costs:
     headers = {
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2026-07-28",
@@ -136,35 +157,29 @@ async def beside_http() -> float:
                     assert r.status == 200
                     await r.read()
 
-            ratios = []
-            for n in range(ROUNDS + 1):
-                spent = []
-                for call in (over_mcp, over_http):
-                    before = cpu_s(process.pid)
-                    for _ in range(COUNTED):
-                        await call()
-                    spent.append(cpu_s(process.pid) - before)
-                ratios += [spent[0] / spent[1]] if n else []
+            async def spent(call: Callable[[], Awaitable[None]]) -> float:
+                before = cpu_s(process.pid)
+                for _ in range(2 * CALLS):
+                    await call()
+                return cpu_s(process.pid) - before
+
+            turns = {"mcp": partial(spent, over_mcp), "http": partial(spent, over_http)}
+            costs = await paired(turns, rounds=ROUNDS, unread=5)
         process.terminate()
         await process.wait()
-    return median(ratios)
+    return costs
 
 
-async def measure() -> dict[str, tuple[float, str]]:
-    """Ratios of time a call, per transport."""
-    found = {
-        "mcp_mandate_get_over_http": (await beside_http(), "ratio of the server's CPU, at most 2")
-    }
+async def measure() -> AsyncIterator[Found]:
+    """The server's CPU of a read, then ratios of time a call, transport by transport."""
+    over_http = await beside_http()
+    yield {"mcp_mandate_get_over_http": (over_http, "ratio of the server's CPU, at most 2")}
     for transport in ("stdio", "sse", "http"):
-        raw = await compare(transport)
-        found[f"mcp_noop_{transport}_over_bare"] = (raw["noop"], "ratio of time, at most 1.15")
-        found[f"mcp_read_{transport}_over_bare_noop"] = (
-            raw["read"],
-            "ratio of time, a mandate read",
-        )
-        found[f"mcp_report_{transport}_over_bare_noop"] = (
-            raw["report"],
-            "ratio of time, an event report",
-        )
-        found["mandate_get_mcp_bytes"] = (raw["read_bytes"], "bytes, at most 8192")
-    return found
+        costs, size = await compare(transport)
+        noop, read, report = (costs.ratio(name, "bare") for name in ("ours", "read", "report"))
+        yield {
+            f"mcp_noop_{transport}_over_bare": (noop, "ratio of time, at most 1.15"),
+            f"mcp_read_{transport}_over_bare_noop": (read, "ratio of time, a mandate read"),
+            f"mcp_report_{transport}_over_bare_noop": (report, "ratio of time, an event report"),
+            "mandate_get_mcp_bytes": (size, "bytes, at most 8192"),
+        }

@@ -9,11 +9,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import NamedTuple
 
+from bench.paired import paired
 from bench.stage import cpu_s, median, resident_kib
 
-ROUNDS = 7
+ROUNDS = 4
 BARE = """
 import anyio, mcp.types as t
 from mcp.server import Server
@@ -87,20 +89,25 @@ async def started(command: list[str], folder: str, *, calls: bool) -> Start:
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Medians over the rounds, in turns; the first start, which makes the database, is not counted."""
+    """In turns; the first round, which makes the database, is not counted in the ratio of CPU."""
     commands = {
         "bare": [sys.executable, "-c", BARE],
         "ours": [sys.executable, "-m", "server", "mcp"],
     }
     raw: dict[str, list[Start]] = {"bare": [], "ours": []}
     with tempfile.TemporaryDirectory() as folder:
-        for n in range(ROUNDS + 1):
-            for name, command in commands.items():
-                start = await started(command, folder, calls=name == "ours")
-                raw[name] += [start] if n else []
+
+        async def start(name: str) -> float:
+            raw[name].append(await started(commands[name], folder, calls=name == "ours"))
+            return raw[name][-1].cpu
+
+        costs = await paired({name: partial(start, name) for name in commands}, rounds=ROUNDS)
     bare, ours = (Start(*map(median, map(list, zip(*raw[name], strict=True)))) for name in commands)
     return {
-        "mcp_start_over_bare": (ours.cpu / bare.cpu, "ratio of CPU time to the list, at most 1.5"),
+        "mcp_start_over_bare": (
+            costs.ratio("ours", "bare"),
+            "ratio of CPU time to the list, at most 1.5",
+        ),
         "mcp_rss_over_bare": (ours.kept / bare.kept, "ratio with the list told, at most 1.5"),
         "mcp_rss_called_over_bare": (ours.after / bare.kept, "ratio after a call, at most 1.5"),
         "mcp_start_s": (ours.spent, "s"),

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 
-from bench.stage import KEY, NOW, Stage, median, staged
+from bench.paired import paired
+from bench.stage import KEY, NOW, Stage, staged
 from devtools.devvenue import DevVenue, Rules, serve
 from domain.trading.order_gate import TooMany
 from domain.trading.throttle import Throttle
@@ -28,7 +30,7 @@ from tools.trading.paper.simulated_exchange import SimulatedExchange
 from venue.budget import InMemory
 from venue.venues import Networks
 
-ROUNDS, CALLS, PREPARES = 5, 60, 60
+ROUNDS, MOVES, PREPARES = 150, 120, 60
 TOKEN = "ws_" + "b" * 43
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 COINS = ("BTC", "ETH", "SOL", "AVAX", "kPEPE")
@@ -100,16 +102,17 @@ async def _measured(
         async def book(n: int) -> None:
             await networks.get("mainnet").book(COINS[n % len(COINS)], priority="house", max_age_s=0)
 
-        ratios, each = [], []
-        for turn in range(ROUNDS):
-            # A market moves; what paper orders took of one snapshot is summed from their entries.
-            dev.move("BTC", str(64_000 + turn))
-            orders, reports = [], []
-            for n in range(turn * CALLS, (turn + 1) * CALLS):
-                orders += await _times(paper, [n])
-                reports += await _times(report, [n])
-            each += orders
-            ratios.append(statistics.median(orders) / statistics.median(reports))
+        numbers = count()
+
+        async def once(call: Callable[[int], Awaitable[None]]) -> float:
+            n = next(numbers)
+            if n % MOVES == 0:
+                # A market moves; what paper orders took of one snapshot is summed from their entries.
+                dev.move("BTC", str(64_000 + n // MOVES))
+            return (await _times(call, [n]))[0]
+
+        turns = {"order": partial(once, paper), "report": partial(once, report)}
+        costs = await paired(turns, rounds=ROUNDS)
         for coin in COINS:  # what else an order needs is in the cache
             await post("/wallet/order", _order(coin), BEARER, good=201)
         prepares, reads = [], []
@@ -118,8 +121,11 @@ async def _measured(
             reads += await _times(book, [n])
     await service.close()
     return {
-        "paper_order_over_event_report": (median(ratios), "ratio of time, at most 2"),
-        "paper_order_ms": (statistics.median(each) * 1_000, "ms"),
+        "paper_order_over_event_report": (
+            costs.ratio("order", "report"),
+            "ratio of time, at most 2",
+        ),
+        "paper_order_ms": (costs.middle("order") * 1_000, "ms"),
         "order_prepare_p95_ms_over_book_read": ((_p95(prepares) - _p95(reads)) * 1_000, "ms"),
         "book_read_p95_ms": (_p95(reads) * 1_000, "ms"),
     }

@@ -11,17 +11,19 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Final
 
 from bench.client import Client
+from bench.paired import paired
 from bench.postgres import durable_postgres, new_database
 from bench.stage import KEY, cpu_s, fill, median
 from storage.schema import migrate
 from storage.store import open_store
 from tests.storage.statements import logging
 
-ROUNDS, TURN_S, MANDATES = 5, 1.5, 64
+ROUNDS, TURN_S, MANDATES = 4, 1.5, 64
 CLIENTS, HOT_CLIENTS = 8, 32
 _keys: Final = count()
 
@@ -124,7 +126,7 @@ async def counted(url: str) -> dict[str, tuple[float, str]]:
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Every commit on the disk; in turns, medians of the pairs."""
+    """Every commit on the disk."""
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         server = await stack.enter_async_context(durable_postgres())
@@ -132,20 +134,26 @@ async def measure() -> dict[str, tuple[float, str]]:
         url = await filled(await new_database(server, "measured"))
         ours = [await stack.enter_async_context(served(url)) for _ in range(2)]
         beside = await stack.enter_async_context(served(await filled(f"sqlite:///{folder}/s.db")))
-        cpu, hot, late = [], [], []
-        for n in range(ROUNDS + 1):
-            postgres = await turn(ours[:1], CLIENTS, MANDATES)
-            sqlite = await turn([beside], CLIENTS, MANDATES)
-            alone = await turn(ours[:1], HOT_CLIENTS, 1)
-            both = await turn(ours, HOT_CLIENTS, 1)
-            if n:  # the first round fills caches and pools
-                cpu.append(postgres[1] / sqlite[1])
-                hot.append(both[0] / alone[0])
-                late.append(both[2])
+        late: list[float] = []
+
+        async def cpu(servers: Sequence[Served]) -> float:
+            return (await turn(servers, CLIENTS, MANDATES))[1]
+
+        async def hot(servers: Sequence[Served]) -> float:
+            rate, _, late_ms = await turn(servers, HOT_CLIENTS, 1)
+            late.extend([late_ms] if len(servers) > 1 else [])
+            return 1 / rate
+
+        beside_turns = {"postgres": partial(cpu, ours[:1]), "sqlite": partial(cpu, [beside])}
+        report = await paired(beside_turns, rounds=ROUNDS)
+        alone_turns = {"one": partial(hot, ours[:1]), "two": partial(hot, ours)}
+        one_mandate = await paired(alone_turns, rounds=ROUNDS)
     return found | {
         "pg_report_cpu_over_sqlite": (
-            median(cpu), "ratio of processor a report, 8 clients, at most 1.3",
+            report.ratio("postgres", "sqlite"), "ratio of processor a report, 8 clients, at most 1.3",
         ),
-        "pg_hot_two_over_one": (median(hot), "ratio of reports a second, at least 0.55"),
+        "pg_hot_two_over_one": (
+            one_mandate.ratio("one", "two"), "ratio of reports a second, at least 0.55",
+        ),
         "pg_hot_two_p99_ms": (median(late), "ms, 32 clients, two processes, at most 50"),
     }  # fmt: skip

@@ -10,17 +10,19 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from aiohttp import ClientSession, TCPConnector, web
 from aiohttp.test_utils import TestServer
 
-from bench.stage import KEY, median, rate, settled, staged
+from bench.paired import paired
+from bench.stage import KEY, median, seconds, settled, staged
 from http_shim.application import build
 from storage.sqlite_files import connect_sqlite, sqlite_path
 from tools.catalogue import OPERATIONS
 
-ROUNDS, CALLS, WORKERS = 5, 1_500, 32
+ROUNDS, CALLS, WORKERS = 13, 300, 32
 Call = Callable[[int], Awaitable[object]]
 
 
@@ -53,7 +55,7 @@ def sync_us(folder: Path) -> float:
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Both in turns, so that the machine's moods hit both; the median of the rounds' ratios."""
+    """Both in turns."""
     with tempfile.TemporaryDirectory() as folder:
         async with staged(Path(folder)) as stage:
             app, connection = bare(sqlite_path(stage.store.url))
@@ -81,20 +83,21 @@ async def measure() -> dict[str, tuple[float, str]]:
                         async with http.post(url, json=body, headers=headers) as r:
                             assert r.status == 201, await r.text()
 
-                    pairs = []
-                    for _ in range(ROUNDS):
-                        below = await rate(insert, workers=WORKERS, calls=CALLS)
-                        pairs.append((await rate(report, workers=WORKERS, calls=CALLS), below))
+                    turns = {
+                        "insert": partial(seconds, insert, workers=WORKERS, calls=CALLS),
+                        "report": partial(seconds, report, workers=WORKERS, calls=CALLS),
+                    }
+                    costs = await paired(turns, rounds=ROUNDS)
             await limit.close()
             await ours.close()
             connection.close()
             waits = sync_us(Path(folder))
     return {
         "event_report_over_bare_insert": (
-            median([a / b for a, b in pairs]),
+            costs.ratio("insert", "report"),
             "ratio of throughput, at least 0.7",
         ),
-        "event_report_per_second": (median([a for a, _ in pairs]), "1/s"),
-        "bare_insert_per_second": (median([b for _, b in pairs]), "1/s"),
+        "event_report_per_second": (1 / costs.middle("report"), "1/s"),
+        "bare_insert_per_second": (1 / costs.middle("insert"), "1/s"),
         "disk_sync_us": (waits, "us a sync of 4 KiB, which the route waits for each time"),
     }

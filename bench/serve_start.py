@@ -6,13 +6,15 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 
 from aiohttp import ClientSession
 
 from bench.beside_twin import process
+from bench.paired import paired
 from bench.stage import cpu_s, median
 
-ROUNDS = 5
+ROUNDS = 4
 BARE = """
 import os, sys
 from aiohttp import web
@@ -53,21 +55,23 @@ async def started(command: list[str], folder: str, path: str) -> tuple[float, fl
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Medians over the rounds, in turns; the first start, which makes the database, is not counted."""
+    """In turns; the first round, which makes the database, is not counted."""
     commands = {
         "/": [sys.executable, "-c", BARE],
         "/wallet/markets": [sys.executable, "-m", "server", "serve", "--port", "0"],
     }
-    raw: dict[str, list[tuple[float, float]]] = {path: [] for path in commands}
+    spent: dict[str, list[float]] = {path: [] for path in commands}
     with tempfile.TemporaryDirectory() as folder:
-        for n in range(ROUNDS + 1):
-            for path, command in commands.items():
-                start = await started(command, folder, path)
-                raw[path] += [start] if n else []
-    bare, ours = raw.values()
-    ratios = [us / them for (_, us), (_, them) in zip(ours, bare, strict=True)]
+
+        async def start(path: str) -> float:
+            took_s, used_s = await started(commands[path], folder, path)
+            spent[path].append(took_s)
+            return used_s
+
+        costs = await paired({path: partial(start, path) for path in commands}, rounds=ROUNDS)
+    bare, ours = commands
     return {
-        "serve_start_over_bare": (median(ratios), "ratio of CPU time, at most 2"),
-        "serve_start_s": (median([s for s, _ in ours]), "s to the first answer"),
-        "bare_serve_start_s": (median([s for s, _ in bare]), "s to the first answer"),
+        "serve_start_over_bare": (costs.ratio(ours, bare), "ratio of CPU time, at most 2"),
+        "serve_start_s": (median(spent[ours]), "s to the first answer"),
+        "bare_serve_start_s": (median(spent[bare]), "s to the first answer"),
     }

@@ -7,9 +7,11 @@ import tempfile
 import time
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from bench.stage import median, rate, settled, staged
+from bench.paired import paired
+from bench.stage import seconds, settled, staged
 from domain.spans import current_span, part, spans_in, trace
 from server.tracing import OtelTracer
 from storage.statement_spans import statement
@@ -18,7 +20,7 @@ from tools.actions.event_reports import OPERATIONS
 from tools.dispatch.run import run
 from tools.model.operation import Deps
 
-ROUNDS, CALLS, WORKERS, LOOKS = 5, 1_000, 16, 20_000
+ROUNDS, CALLS, WORKERS, LOOKS = 13, 200, 16, 20_000
 (REPORT,) = (op for op in OPERATIONS if op.name == "mandate_report_event")
 
 
@@ -59,18 +61,17 @@ async def measure() -> dict[str, tuple[float, str]]:
                 assert not reply.refused, reply.body
 
             on = replace(stage.deps, tracer=tracer)
-            pairs = []
+
+            async def reports(deps: Deps) -> float:
+                return await seconds(lambda _: report(deps), workers=WORKERS, calls=CALLS)
+
             with settled():
-                for _ in range(ROUNDS):
-                    off_rate = await rate(
-                        lambda _: report(stage.deps), workers=WORKERS, calls=CALLS
-                    )
-                    on_rate = await rate(lambda _: report(on), workers=WORKERS, calls=CALLS)
-                    pairs.append((on_rate, off_rate))
+                turns = {"off": partial(reports, stage.deps), "on": partial(reports, on)}
+                costs = await paired(turns, rounds=ROUNDS)
             looks = looks_us()
             await tracer.close()
-    report_us = median([1e6 / off for _, off in pairs])
+    report_us = costs.middle("off") * 1e6
     return {
-        "traces_on_over_off": (median([on / off for on, off in pairs]), "ratio of throughput"),
+        "traces_on_over_off": (costs.ratio("off", "on"), "ratio of throughput"),
         "traces_off_looks_over_report": (looks / report_us, "ratio of time, at most 0.02"),
     }

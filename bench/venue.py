@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from aiohttp import ClientSession, TCPConnector, web
 from aiohttp.test_utils import TestServer
 from eth_utils import keccak
 
-from bench.stage import median, rate, staged
+from bench.paired import Costs, paired
+from bench.stage import seconds, staged
 from devtools.devvenue import DevVenue, serve
 from domain.trading.orders import PaidBuilder
 from http_shim.application import build
@@ -28,7 +30,7 @@ from tools.catalogue import OPERATIONS
 from venue import actions, signing
 from venue.budget import InMemory
 
-ROUNDS, SIGNED, CALLS, WORKERS = 7, 2_000, 3_000, 32
+ROUNDS, SIGNED, CALLS, WORKERS = 15, 400, 700, 32
 KEY = signing.key_from(b"\x11" * 32)
 BUILDER = PaidBuilder(address="0x" + "11" * 20, fee_tenths_bps=100)
 NONCE = 1_755_863_118_217
@@ -59,7 +61,7 @@ def bare() -> None:
 PACKED = b"x" * 260
 
 
-def spent(work: Callable[[], None]) -> float:
+async def spent(work: Callable[[], None]) -> float:
     started = time.perf_counter()
     for _ in range(SIGNED):
         work()
@@ -67,22 +69,23 @@ def spent(work: Callable[[], None]) -> float:
 
 
 async def measure() -> dict[str, tuple[float, str]]:
-    """Both of each pair in turns, so that the machine's moods hit both; the median of the rounds'
-    ratios."""
-    signing_ratio = median([spent(ours) / spent(bare) for _ in range(ROUNDS)])
-    below, above = await _relay()
+    """Both of each pair in turns."""
+    signing = await paired(
+        {"ours": partial(spent, ours), "bare": partial(spent, bare)}, rounds=ROUNDS
+    )
+    relay = await _relay()
     return {
-        "venue_sign_over_hash": (signing_ratio, "ratio of time, at most 2"),
+        "venue_sign_over_hash": (signing.ratio("ours", "bare"), "ratio of time, at most 2"),
         "relay_cached_over_bare": (
-            median([a / b for a, b in zip(above, below, strict=True)]),
+            relay.ratio("below", "above"),
             "ratio of throughput, at least 0.6",
         ),
-        "relay_cached_per_second": (median(above), "1/s"),
-        "bare_json_per_second": (median(below), "1/s"),
+        "relay_cached_per_second": (1 / relay.middle("above"), "1/s"),
+        "bare_json_per_second": (1 / relay.middle("below"), "1/s"),
     }
 
 
-async def _relay() -> tuple[list[float], list[float]]:
+async def _relay() -> Costs:
     clock = SystemClock()
     dev = DevVenue(lambda: int(clock.now().timestamp() * 1_000), mainnet=True)
     runner, url = await serve(dev)
@@ -107,16 +110,17 @@ async def _relay() -> tuple[list[float], list[float]]:
                         assert r.status == 200
                         await r.read()
 
+                async def gets(url: Any) -> float:
+                    return await seconds(lambda n: get(url), workers=WORKERS, calls=CALLS)
+
                 plain = limit.make_url("/bare")
-                below, above = [], []
-                for _ in range(ROUNDS):
-                    below.append(await rate(lambda n: get(plain), workers=WORKERS, calls=CALLS))
-                    above.append(await rate(lambda n: get(path), workers=WORKERS, calls=CALLS))
+                turns = {"below": partial(gets, plain), "above": partial(gets, path)}
+                costs = await paired(turns, rounds=ROUNDS)
                 await limit.close()
             await service.close()
     await networks.close()
     await runner.cleanup()
-    return below, above
+    return costs
 
 
 def _bare(raw: Any) -> web.Application:
