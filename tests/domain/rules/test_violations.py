@@ -28,6 +28,7 @@ from tests.domain.material import (
     OTHER,
     SELECTOR,
     START,
+    TARGET,
     deposit,
     executed,
     ledger,
@@ -143,6 +144,41 @@ def test_an_amount_equal_to_a_cap_is_inside_it() -> None:
     assert codes(case, row("buy", 50)) == []
 
 
+def test_an_action_without_spend_breaks_no_day_that_is_used_up() -> None:
+    over = funded(*[row("buy", 50, tx=f"0x1{n}") for n in range(4)])
+    assert codes(over, row("sell", 50)) == []
+    assert codes(over, row("buy", 1)) == ["over_daily_cap"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "broken"),
+    [
+        (row("buy", 30), []),
+        (row("buy", "30.000001"), ["over_budget"]),
+        (row("sell", 40), []),
+        # The chain shows whether it was there, and a venue holds its own money.
+        (row("buy", 40, tx="0x01"), []),
+        (row("buy", 40, notional=True, target={"market": "BTC"}), []),
+    ],
+)
+def test_a_claim_without_a_transaction_spends_no_more_than_the_cash(
+    claim: NewEvent, broken: list[str]
+) -> None:
+    places = (TARGET, Target("venue", venue="perps", symbols=("BTC",)))
+    case = ledger(deposit(30)).case(mandate(allowed_targets=places, stop_floor_bps=10_000))
+    assert codes(case, claim) == broken
+    assert codes(ledger().case(case.mandate), claim) == [], "no cash is known yet"
+
+
+def test_a_claim_above_cash_and_budget_is_told_of_once() -> None:
+    wide = {"per_tx_cap_usdc": usdc(600), "daily_cap_usdc": usdc(600)}
+    case = ledger(deposit(30)).case(mandate(**wide))
+    (broken,) = violations(case, row("buy", "500.000001"))
+    assert (broken.code, broken.numbers.allowed) == ("over_budget", "500.000000")
+    (broken,) = violations(case, row("buy", 500))
+    assert (broken.code, broken.numbers.allowed) == ("over_budget", "30.000000")
+
+
 def test_a_floor_that_is_reached_exactly_is_not_crossed() -> None:
     case = funded(executed(150, tx="0x11"), marked(350, 50))
     assert codes(case, row("buy", 50, at=START + timedelta(days=1))) == []
@@ -159,6 +195,13 @@ def test_a_chain_row_is_judged_only_by_what_the_vault_does_not_enforce() -> None
     late = mandate(accepted_at=START + timedelta(hours=1))
     assert codes(made.case(late), executed(1, tx="0x09")) == ["not_accepted"]
     assert codes(made.case(late), executed(1, tx="0x09", at=START + timedelta(hours=1))) == []
+
+
+def test_a_chain_row_is_held_to_the_policys_total_and_not_to_the_budget() -> None:
+    case, new = funded(), executed("500.000001", tx="0x01")
+    assert codes(case, new) == []
+    assert codes(replace(case, policy=Policy(total_cap_usdc=usdc(500))), new) == []
+    assert codes(replace(case, policy=Policy(total_cap_usdc=usdc(499))), new) == ["over_budget"]
 
 
 @pytest.mark.parametrize("agent_first", [True, False])
@@ -235,6 +278,26 @@ def test_an_approved_item_covers_its_own_action_once() -> None:
     elsewhere = item(40, target={"address": OTHER})
     assert codes(replace(case, approvals=(elsewhere,)), new) == MISSING
     assert codes(replace(case, switches=Switches(approval_gate=False)), new) == []
+
+
+@pytest.mark.parametrize(
+    ("approval", "broken"),
+    [
+        (item(40), []),
+        (item(41), []),
+        (item(39), MISSING),
+        (item(40, "used"), MISSING),
+        (item(40, target={"address": OTHER, "selector": SELECTOR}), MISSING),
+        (item(40, target={"address": MARKET, "selector": "0xffffffff"}), MISSING),
+        (item(40, expires_at=START - timedelta(days=1)), MISSING),
+    ],
+)
+def test_a_claim_is_covered_by_an_approved_item_of_its_place_and_amount(
+    approval: Approval, broken: list[str]
+) -> None:
+    claim = row("buy", 40, target={"address": MARKET, "selector": SELECTOR})
+    case = replace(funded(approval_above_usdc=usdc(20)), approvals=(approval,))
+    assert codes(case, claim) == broken
 
 
 def test_a_report_of_an_approved_execution_is_clean_after_the_item_is_used_up() -> None:
