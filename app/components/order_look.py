@@ -17,8 +17,9 @@ _FIGURE: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 
 
 def product_of(products: Json, name: str) -> Record | None:
-    """The product of a name; None where there is none."""
-    return next((p for p in products["products"] if p["product"] == name), None)
+    """The product of a name, with whether its prices are `stale`; None where there is none."""
+    matches = (p for p in products["products"] if p["product"] == name)
+    return next((Record(p, stale=products["stale"]) for p in matches), None)
 
 
 def smallest_size(product: Json) -> str:
@@ -39,6 +40,8 @@ def _price(order: Json, product: Json) -> tuple[Decimal | None, str]:
     if order.get("limit_px") is not None:
         return _figure(order["limit_px"]), _("your price")
     side = "ask_px" if order["side"] == "buy" else "bid_px"
+    if product["stale"]:
+        return None, _("the venue does not answer")
     if product[side] is not None:
         return Decimal(product[side]), _("the best price in the book")
     mark = product["mark_px"]

@@ -211,11 +211,12 @@ def sentences(code: str, reason: str, shown_state: str = "") -> tuple[Markup, ..
     if code == "wrong_status" and values:
         shown_state = shown_state or state(values["status"])
         return (escape(_(WRONG_STATUS).format(status=shown_state)),)
-    if code == "invalid_number" and values.get("why") == NOT_PLAIN:
-        return (escape(_(PLAIN_AMOUNT).format(value=values["value"].strip("'"))),)
-    if code == "invalid_number" and AMOUNT.fullmatch(values.get("value", "")):
-        value = values["value"]
-        reason = reason.replace(value, money.sentence_amount(value), 1)
+    if code == "invalid_number" and values:
+        typed = values["value"].strip("'\"")
+        if values["why"] == NOT_PLAIN:
+            return (escape(_(PLAIN_AMOUNT).format(value=typed)),)
+        shown = money.sentence_amount(typed) if AMOUNT.fullmatch(typed) else f"“{typed}”"
+        reason = reason.replace(values["value"], shown, 1)
     sentence = dated(in_words(code, reason))
     if own is None or (code == "conflict" and STANDS.fullmatch(reason)):
         return (sentence,)

@@ -32,7 +32,7 @@ from storage.repositories.webhooks import Delivery, DeliveryAttempt, Webhook
 from storage.unit_of_work import UnitOfWork
 from tools.context.notice_outbox import (
     LINK_LASTS,
-    NOTICES_PAGE,
+    SETTINGS_PAGE,
     note_attempt,
     stop_path,
     verify_path,
@@ -259,7 +259,7 @@ class NotificationWorker:
             kind=delivery.kind,
             message_id=delivery.delivery_id,
             link=base + path,
-            settings_link=base + NOTICES_PAGE,
+            settings_link=base + SETTINGS_PAGE,
             stop_link=base + stop_path(signing, webhook.webhook_id),
             language=webhook.language,
         )

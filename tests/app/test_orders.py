@@ -537,6 +537,20 @@ async def test_what_is_looked_at_is_what_the_order_then_comes_to(live: Trading) 
     assert page.status == 201
 
 
+async def test_a_price_of_before_the_venue_fell_silent_is_no_price_now(live: Trading) -> None:
+    await live.prepared()
+    at = await live.orders()
+    sent = {"csrf": at.token(), "key": "f_look", "then": "look", **TICKET}
+    live.site.desk.clock.forward(minutes=10)
+    live.site.desk.main.faults.add(VenueFault(effect="status", status=500))
+    page = await live.browser.post("/app/orders", sent)
+    assert "prices are old" in page.said
+    facts = [" ".join(e.text.split()) for e in page.all("dd")]
+    assert "not known yet the venue does not answer" in facts
+    assert "Order value, about20.00 USDC" in page.one("section", id="look").text
+    assert "Now: price" not in said(page, "waiting")
+
+
 async def test_a_waiting_order_says_what_it_comes_to_before_it_is_opened(live: Trading) -> None:
     await live.prepared()
     waiting = said(await live.orders(), "waiting")

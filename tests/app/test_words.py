@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from markupsafe import escape
 
 from app.components.refusal import view as refusal_view
 from app.words import addresses, money, refusals, status, times, untrusted_text
@@ -175,13 +176,20 @@ def test_a_field_and_its_mistake_are_told_without_a_schemas_words(
     assert refusals.in_fields([(name, problem)]) == (shown,)
 
 
-@pytest.mark.parametrize("typed", ["abc", "1,000", "1.000,50", "1e3"])
+@pytest.mark.parametrize("typed", ["abc", "1,000", "1.000,50", "1e3", "1'000"])
 def test_what_is_no_amount_is_told_with_an_example(typed: str) -> None:
     with pytest.raises(Refused) as refused:
         Usdc.parse(typed)
     (told,) = refusals.sentences("invalid_number", refused.value.refusal.reason)
-    assert f"“{typed}” is not an amount" in told
+    assert f"“{escape(typed)}” is not an amount" in told
     assert "1000.50" in told
+
+
+def test_an_amount_that_is_too_fine_is_told_as_it_was_typed() -> None:
+    with pytest.raises(Refused) as refused:
+        Usdc.parse("500.1234567")
+    (told,) = refusals.sentences("invalid_number", refused.value.refusal.reason)
+    assert told == "“500.1234567” is not an amount: it has more than 6 decimals."
 
 
 def test_an_amount_that_is_too_small_is_told_as_an_amount() -> None:

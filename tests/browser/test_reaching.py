@@ -154,7 +154,9 @@ async def test_an_approval_by_e_mail(stage: Stage) -> None:
         held = (await m.execute("30")).body["approval"]
         approval_id = str(held["approval_id"])  # type: ignore[index]
         assert await sent(stage, mail) == 1
-        item, _, stop = links(box.got[-1][2])
+        item, settings, stop = links(box.got[-1][2])
+        await window.goto(urlsplit(settings).path)
+        await window.heading("What you are told")
         # From a mailbox, without a session: the sign-in stands before the item.
         await window.press("Sign out")
         await window.goto(urlsplit(item).path)

@@ -255,6 +255,8 @@ async def test_the_address_that_was_checked_is_the_one_that_is_called() -> None:
             "fe80::1%1",
             "fec0::2",
             "3fff::1",
+            "192.0.0.8",
+            "192.88.99.1",
         )
         for answers in (["93.184.216.34", "10.0.0.8"], *([address] for address in local)):
             known: Any = {"lookup": lambda *_, a=answers: a, "total_s": PATIENCE_S}

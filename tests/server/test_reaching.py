@@ -424,7 +424,8 @@ async def verified(
     asked = await do(deps, "owner_email_ask", address=address)
     assert (asked["status"], asked["verified"]) == (200, False)
     await sent(deps, mail)
-    first, _, stop = links(box.got[-1][2])
+    first, settings, stop = links(box.got[-1][2])
+    assert settings == f"{deps.config.base_url}/app/notices/settings"
     code = first.rsplit("/", 1)[1]
     assert (await do(deps, "owner_email_verify", code=code))["verified"] is True
     return stop

@@ -38,6 +38,7 @@ from tools.model.serialization import encoded
 from tools.model.webhook_signing import WebhookSigning
 
 NOTICES_PAGE: Final = "/app/notices"
+SETTINGS_PAGE: Final = "/app/notices/settings"
 LINK_LASTS: Final = timedelta(hours=24)
 VERIFY_LINK: Final = "verify"
 STOP_LINK: Final = "stop"

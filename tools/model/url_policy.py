@@ -17,10 +17,14 @@ NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
 LOCAL_NAMES: Final = (".localhost", ".local", ".internal")
 # IPv6 that stands for IPv4 (RFC 6052, 3056, 4380): what it stands for is what counts.
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-# All that IANA has given out of IPv6 for the internet, and what the standard library does not yet
-# know to be left out of it (RFC 9637). The old site-local addresses (RFC 3879) are outside.
+# All that IANA has given out of IPv6 for the internet. The old site-local addresses (RFC 3879) are
+# outside.
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
-_NOT_ROUTED: Final = (ipaddress.IPv6Network("3fff::/20"),)
+# What the standard library does not know, in each of its versions, to be left out of the internet
+# (RFC 9637; RFC 6890 and RFC 7600: the dummy address of IPv4; RFC 7526).
+_NOT_ROUTED: Final = tuple(
+    ipaddress.ip_network(left_out) for left_out in ("3fff::/20", "192.0.0.0/24", "192.88.99.0/24")
+)
 
 
 def is_public_address(text: str) -> bool:
@@ -34,8 +38,10 @@ def is_public_address(text: str) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         if (inner := _inside(address)) is not None:
             return is_public_address(str(inner))
-        if address not in _UNICAST or any(address in left_out for left_out in _NOT_ROUTED):
+        if address not in _UNICAST:
             return False
+    if any(address in left_out for left_out in _NOT_ROUTED):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
