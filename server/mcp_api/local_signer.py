@@ -4,20 +4,18 @@ sees.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
 import re
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final
-from urllib.parse import quote
 
 import httpx2
 
@@ -29,12 +27,12 @@ from domain.mandates.purses import LONGEST_S
 from domain.money import ZERO, Usdc
 from domain.refusals import Refused, refusal
 from http_shim.identity import KEY_HEADER
+from http_shim.json_body import read
 from server.mcp_api.proxy_client import SAME_KEY
 from server.system import SystemClock
 from tools.actions.act_models import ActionIn, TransactionTold
 from tools.actions.acting import REPLAYED
 from tools.actions.pay_models import TransferTypedData
-from tools.actions.sending import STUCK
 
 ACT: Final = "mandate_act"
 PAY: Final = "mandate_pay"
@@ -56,7 +54,7 @@ class NotSigned(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LocalKey:
-    """A private key, 32 bytes in hex, and the folder for what it signs."""
+    """A private key, 32 bytes in hex, and the folder for the vaults that it signs for."""
 
     secret: str = field(repr=False)
     folder: Path
@@ -70,15 +68,10 @@ class Answered:
     body: Mapping[str, object]
     is_repeat: bool = False
 
-    @property
-    def is_conflict(self) -> bool:
-        """True where the bytes are not those that the act takes now."""
-        return self.status == 409 and self.body.get("error") == "conflict"
-
 
 class LocalSigner:
-    """Acts through the service with a key of this machine; what it signs lies in its folder before
-    it is sent.
+    """Acts through the service with a key of this machine. Its folder has the vault of each mandate
+    as it was first.
     """
 
     def __init__(
@@ -111,101 +104,75 @@ class LocalSigner:
         await self._http.aclose()
 
     async def act(self, arguments: Mapping[str, object]) -> Answered:
-        """Act once for the idempotency key: the same bytes again, where they were signed before."""
-        public_id = str(arguments.get("public_id"))
-        if not _PUBLIC_ID.fullmatch(public_id):
-            return _refused(Refused(refusal("not_found", what="mandate")))
-        body = {n: v for n, v in arguments.items() if n != "public_id" and v is not None}
-        action = body.get("action")
-        if isinstance(action, str):
-            # What is no JSON the service refuses.
-            with suppress(ValueError):
-                body["action"] = json.loads(action)
-        path = f"/wallet/mandates/{public_id}"
-        kept = self._folder / f"{self._name(public_id, body)}.json"
-        try:
-            return await self._acted(path, body, kept)
-        except NotSigned as why:
-            return _refused(Refused(refusal("signer_refused", why=str(why))))
-        except (httpx2.TransportError, httpx2.DecodingError, ValueError):
-            lost = refusal("outcome_unknown", what="The act", next=(SAME_KEY,), retry_safe=True)
-            return _refused(Refused(lost))
+        """Act once for the idempotency key: the service has what was signed with it before."""
+        return await self._answer("The act", "action", arguments, self._acted)
 
     async def pay(self, arguments: Mapping[str, object]) -> Answered:
         """Pay in one call: the bill that the service makes is signed here, where it is the one that
         was asked for. A repeat is the same bill.
         """
+        return await self._answer("The payment", "payment_required", arguments, self._paid)
+
+    async def _answer(
+        self,
+        what: str,
+        named: str,
+        arguments: Mapping[str, object],
+        ask: Callable[[str, dict[str, object]], Awaitable[Answered]],
+    ) -> Answered:
+        """The answer to a call, whatever befalls it; the object `named` may come as JSON text."""
         public_id = str(arguments.get("public_id"))
         if not _PUBLIC_ID.fullmatch(public_id):
             return _refused(Refused(refusal("not_found", what="mandate")))
         body = {n: v for n, v in arguments.items() if n != "public_id" and v is not None}
-        if isinstance(body.get("payment_required"), str):
-            with suppress(ValueError):
-                body["payment_required"] = json.loads(str(body["payment_required"]))
         try:
-            made = await self._post(f"/wallet/mandates/{public_id}/pay", body)
-            document = made.body.get("typed_data")
-            if made.status != 200 or not isinstance(document, dict) or "signature" in body:
-                return made
-            _check_bill(body, document, self.address, self._clock.now())
-            signature = signatures.sign(self._key, eip712.digest(document))
-            whole = {**body, "signature": signature}
-            return await self._post(f"/wallet/mandates/{public_id}/pay", whole)
+            if isinstance(text := body.get(named), str):
+                body[named] = read(text)
+            return await ask(f"/wallet/mandates/{public_id}", body)
+        except Refused as refused:
+            return _refused(refused)
         except NotSigned as why:
             return _refused(Refused(refusal("signer_refused", why=str(why))))
         except (httpx2.TransportError, httpx2.DecodingError, ValueError):
-            lost = refusal("outcome_unknown", what="The payment", next=(SAME_KEY,), retry_safe=True)
+            lost = refusal("outcome_unknown", what=what, next=(SAME_KEY,), retry_safe=True)
             return _refused(Refused(lost))
 
-    async def _acted(self, path: str, body: Mapping[str, object], kept: Path) -> Answered:
-        if kept.exists():
-            signed = str(json.loads(kept.read_text())["signed"])
-            if self._clock.now().timestamp() - kept.stat().st_mtime >= STUCK.total_seconds():
-                signed = await self._with_higher_fee(path, body, kept, signed)
-            answer = await self._post(f"{path}/act/send", {**body, "signed": signed})
-            if not answer.is_conflict or not await self._is_unseen(path, signed):
-                return answer
+    async def _acted(self, path: str, body: Mapping[str, object]) -> Answered:
+        """Sign what the service has not got yet, and send it. The service keeps the signed bytes by
+        the idempotency key before they are sent, and follows those: nothing of an act is kept here.
+        """
         for _ in range(TRIES):
             prepared = await self._prepared(path, body)
             if prepared.status != 200:
                 return prepared
             known = prepared.body.get("answer")
-            if isinstance(known, dict):
+            if prepared.body.get("to_sign") is None and isinstance(known, dict):
                 return Answered(200, known, prepared.is_repeat)
             transaction = _transaction(prepared.body.get("to_sign"))
-            await self._check(path, body, str(prepared.body.get("sender")), transaction)
+            try:
+                await self._check(path, body, str(prepared.body.get("sender")), transaction)
+            except NotSigned:
+                # It was sent already, and goes on as it was.
+                if isinstance(known, dict):
+                    return Answered(200, known, prepared.is_repeat)
+                raise
             signed = transactions.sign(self._key, transaction).raw
-            _write(kept, {"signed": signed})
             reply = await self._post(f"{path}/act/send", {**body, "signed": signed})
-            if not reply.is_conflict or not await self._is_unseen(path, signed):
-                return reply
+            if reply.body.get("error") != "conflict":
+                break
         return reply
-
-    async def _with_higher_fee(
-        self, path: str, body: Mapping[str, object], kept: Path, signed: str
-    ) -> str:
-        """The bytes of the same call with a higher fee, where the service asks for those."""
-        before, prepared = transactions.read_signed(signed), await self._prepared(path, body)
-        raw = prepared.body.get("to_sign")
-        if before is None or not isinstance(raw, dict):
-            return signed
-        transaction = _transaction(raw)
-        if not transaction.is_fee_bump_of(before.transaction):
-            return signed
-        await self._check(path, body, str(prepared.body.get("sender")), transaction)
-        newer = transactions.sign(self._key, transaction).raw
-        _write(kept, {"signed": newer})
-        return newer
 
     async def _prepared(self, path: str, body: Mapping[str, object]) -> Answered:
         return await self._post(f"{path}/act/prepare", body)
 
-    async def _is_unseen(self, path: str, signed: str) -> bool:
-        """True where the chain knows no such transaction, so that another may take its place."""
-        read = transactions.read_signed(signed)
-        tx_hash = "" if read is None else read.tx_hash
-        answer = await self._get(f"{path}/reconcile?tx_hash={quote(tx_hash)}")
-        return answer.status == 200 and answer.body.get("outcome") == "not_seen"
+    async def _paid(self, path: str, body: Mapping[str, object]) -> Answered:
+        made = await self._post(f"{path}/pay", body)
+        document = made.body.get("typed_data")
+        if made.status != 200 or not isinstance(document, dict) or "signature" in body:
+            return made
+        _check_bill(body, document, self.address, self._clock.now())
+        signature = signatures.sign(self._key, eip712.digest(document))
+        return await self._post(f"{path}/pay", {**body, "signature": signature})
 
     async def _check(
         self,
@@ -235,24 +202,28 @@ class LocalSigner:
         _check_action(action, vault[1], *call)
 
     async def _vault(self, path: str) -> tuple[int, str]:
-        """The chain and vault of a mandate: as they were when this key signed for it first."""
+        """The chain and vault of a mandate: as they were when this key signed for it first. Errors:
+        NotSigned.
+        """
         pinned = self._folder / f"{path.rpartition('/')[2]}.vault"
-        if not pinned.exists():
-            answer = await self._get(f"{path}?parts=mandate")
-            mandate = answer.body.get("mandate")
-            if not isinstance(mandate, dict):
-                raise NotSigned("the mandate cannot be read")
-            vault = {"chain_id": mandate.get("chain_id"), "vault": mandate.get("vault_address")}
-            _write(pinned, vault)
-        raw = json.loads(pinned.read_text())
-        return int(raw["chain_id"]), str(raw["vault"]).lower()
-
-    def _name(self, public_id: str, body: Mapping[str, object]) -> str:
-        place = "\n".join((self._base, public_id, str(body.get("idempotency_key"))))
-        return hashlib.sha256(place.encode()).hexdigest()
+        try:
+            if not pinned.exists():
+                answer = await self._get(f"{path}?parts=mandate")
+                mandate = answer.body.get("mandate")
+                if not isinstance(mandate, dict):
+                    raise NotSigned("the mandate cannot be read")
+                vault = {"chain_id": mandate.get("chain_id"), "vault": mandate.get("vault_address")}
+                _write(pinned, vault)
+            raw = json.loads(pinned.read_text())
+            return int(raw["chain_id"]), str(raw["vault"]).lower()
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise NotSigned(f"{pinned} is of no use ({type(error).__name__})") from None
 
     async def _post(self, path: str, body: Mapping[str, object]) -> Answered:
-        response = await self._http.post(self._base + path, json=dict(body))
+        # A number that no double holds goes as its text, and a lone surrogate as its escape: the
+        # service judges both.
+        content, headers = json.dumps(body, default=str), {"Content-Type": "application/json"}
+        response = await self._http.post(self._base + path, content=content, headers=headers)
         is_repeat = all(response.headers.get(n) == v for n, v in REPLAYED.items())
         return Answered(response.status_code, _object(response), is_repeat)
 
@@ -370,12 +341,12 @@ def key_of_file(path: Path) -> LocalKey:
         raise UnusableKey(f"{path} is for its owner alone: chmod 600")
     if not _KEY.fullmatch(text):
         raise UnusableKey(f"{path} holds no private key: 32 bytes in hex")
-    return LocalKey(text, path.with_name(f"{path.name}.sent"))
+    return LocalKey(text, path.with_name(f"{path.name}.vaults"))
 
 
 def key_of_keyring(name: str, home: Path) -> LocalKey:
-    """The private key that the system's keyring has under a name; what it signs lies in a folder of
-    this name in `home`. Errors: UnusableKey.
+    """The private key that the system's keyring has under a name; the vaults that it signs for lie
+    in a folder of this name in `home`. Errors: UnusableKey.
     """
     if not _NAME.fullmatch(name):
         raise UnusableKey("a name has 1 to 64 characters from letters, digits and . _ -")
@@ -392,15 +363,13 @@ def key_of_keyring(name: str, home: Path) -> LocalKey:
         raise UnusableKey(f"the keyring has no key of this name: {how}")
     if not _KEY.fullmatch(text.strip()):
         raise UnusableKey("what the keyring has under this name is no private key: 32 bytes in hex")
-    return LocalKey(text.strip(), home / f"{name}.sent")
+    return LocalKey(text.strip(), home / f"{name}.vaults")
 
 
 def _write(path: Path, content: Mapping[str, object]) -> None:
-    """Replace a file atomically, after its content is on disk."""
-    new = path.with_suffix(".new")
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
+    """Replace a file atomically, after its content is on disk; several processes may do so."""
+    with NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(json.dumps(content))
         file.flush()
         os.fsync(file.fileno())
-    new.replace(path)
+    Path(file.name).replace(path)

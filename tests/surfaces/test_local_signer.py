@@ -103,7 +103,7 @@ async def test_an_official_client_acts_with_the_key_of_the_file(local: Local) ->
                 block: Any = refused.structured_content
                 assert block["refusal"]["error"] == "idempotency_key_reused"
     assert await local.sent() == 1
-    kept = local.file.with_name("agent.key.sent")
+    kept = local.file.with_name("agent.key.vaults")
     assert {f.stat().st_mode & 0o077 for f in [kept, *kept.iterdir()]} == {0}
 
 
@@ -157,8 +157,6 @@ async def test_what_waits_for_long_is_signed_again_with_a_higher_fee_alone(
         deaf.setattr(chain, "broadcast", swallowed)
         assert (await local.act("in-1"))["outcome"] == "pending"
         local.m.world.clock.forward(seconds=31)
-        for file in local.file.with_name("agent.key.sent").glob("*.json"):
-            os.utime(file, (0, 0))
         assert (await local.act("in-1"))["outcome"] == "pending"
     assert given[-1].transaction.is_fee_bump_of(given[0].transaction)
     assert (await local.act("in-1"))["tx_hash"] == given[-1].tx_hash
@@ -239,7 +237,7 @@ async def test_a_larger_amount_and_another_vault_later_are_not_signed(
         patched.setattr(LocalSigner, "_post", larger)
         told = await local.act("in-2")
         assert "another call" in told["reason"]
-    (pinned,) = local.file.with_name("agent.key.sent").glob("*.vault")
+    (pinned,) = local.file.with_name("agent.key.vaults").glob("*.vault")
     pinned.write_text(json.dumps({"chain_id": CHAIN_ID, "vault": "0x" + "12" * 20}))
     assert "mandate's vault" in (await local.act("in-3"))["reason"]
 
@@ -337,7 +335,7 @@ async def test_an_official_client_acts_with_a_key_of_the_keyring(local: Local) -
             told: Any = (await client.call_tool("mandate_act", asked)).structured_content
     assert told["outcome"] == "landed", told
     assert await local.sent() == 1
-    (folder,) = home.rglob("scout.sent")
+    (folder,) = home.rglob("scout.vaults")
     assert {f.stat().st_mode & 0o077 for f in [folder, *folder.iterdir()]} == {0}
 
 
@@ -356,7 +354,7 @@ def test_a_keyring_without_a_good_key_says_what_to_do(
             key_of_keyring("scout", tmp_path)
         keyring.set_password(KEYRING_SERVICE, "scout", "0x" + "11" * 32 + "\n")
         key = key_of_keyring("scout", tmp_path)
-        assert (key.secret, key.folder) == ("0x" + "11" * 32, tmp_path / "scout.sent")
+        assert (key.secret, key.folder) == ("0x" + "11" * 32, tmp_path / "scout.vaults")
         assert "11" * 32 not in repr(key)
         for name in ("", "../up", "a" * 65):
             with pytest.raises(UnusableKey, match="characters"):

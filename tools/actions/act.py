@@ -111,7 +111,10 @@ async def prepare(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[A
             max_fee=str(sent.max_fee),
             tip=str(sent.tip),
         )
-        return HandlerResult(ActPreparedOut(to_sign=to_sign, sender=unsigned.sender), 200)
+        known = unsigned.answer
+        answer, headers = (None, {}) if known is None else (known.body, known.headers)
+        prepared = ActPreparedOut(to_sign=to_sign, sender=unsigned.sender, answer=answer)
+        return HandlerResult(prepared, 200, headers=headers)
     return HandlerResult(ActPreparedOut(answer=reply.body), 200, headers=reply.headers)
 
 

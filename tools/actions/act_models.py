@@ -94,7 +94,10 @@ class ActPreparedOut(ResponseModel):
 
     to_sign: TransactionTold | None = None
     sender: str | None = Field(default=None, description="the address that has to sign it")
-    answer: ActOut | None = None
+    answer: ActOut | None = Field(
+        default=None,
+        description="what stands already; beside to_sign: it was sent, and waits with a lower fee",
+    )
 
 
 class ActSendIn(ActIn):

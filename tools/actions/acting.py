@@ -36,6 +36,7 @@ from tools.actions.execute_call import (
     gather_execute,
 )
 from tools.actions.sending import (
+    WAITS,
     Followed,
     Follower,
     Sign,
@@ -61,11 +62,14 @@ REPLAYED: Final = {"Idempotent-Replayed": "true"}
 
 
 class Unsigned(Exception):
-    """The call still has to be signed, by a key that is not here."""
+    """The call still has to be signed, by a key that is not here; `answer` is what stands without
+    that, where it was sent with a lower fee.
+    """
 
     def __init__(self, sender: str, call: AgentCall):
         super().__init__(call.vault)
         self.sender, self.call = sender, call
+        self.answer: HandlerResult[ActOut] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +95,12 @@ class Acting:
         while True:
             stored = await self.deps.store.read(self._stored)
             if stored is not None:
-                done = await self._follower().follow(stored)
+                try:
+                    done = await self._follower().follow(stored)
+                except Unsigned as unsigned:
+                    waits = Followed(call=stored, outcome="pending", why=WAITS)
+                    unsigned.answer = await self._answered(waits, is_repeat=True)
+                    raise
                 if not done.is_void:
                     return await self._answered(done, is_repeat=is_repeat)
                 await self._drop(stored)

@@ -118,8 +118,11 @@ class Follower:
             if mined is not None:
                 return mined
             if not is_sent:
-                call = await self._with_higher_fee(chain, call)
-                await self._broadcast(chain, call)
+                try:
+                    call = await self._with_higher_fee(chain, call)
+                finally:
+                    # Where another machine signs, what was signed goes on meanwhile.
+                    await self._broadcast(chain, call)
                 is_sent = True
                 continue
             if _now_ms() >= self.until_ms:
