@@ -10,8 +10,9 @@ from app.words import money
 from app.words.text import _
 from app.words.untrusted_text import agent_of
 
-PAUSED: Final = _("You paused the agent. It can do nothing until you resume it.")
+PAUSED: Final = _("The agent is paused. It can do nothing until you resume it.")
 NOTHING: Final = _("You have nothing to do.")
+DUST: Final = 10_000  # micro-USDC: what is worth less is not worth its gas
 ACCEPT: Final = _(
     "Please accept mandate {id}: call the tool mandate_accept with public_id {id} "
     "(POST {base}/wallet/mandates/{id}/accept). How to start: {base}/wallet/skill.md"
@@ -70,17 +71,25 @@ def _step(row: Json, pending: int) -> _Step:
         if mandate["vault_address"] is None:
             text = _("You signed the terms. Create the vault next: without it no money can move.")
             return _Step(text, "create", _("Create vault"), owner=True)
-        text = _("Your vault is empty. Deposit USDC next: until then the agent can do nothing.")
+        text = _(
+            "Nothing is deposited yet. Deposit USDC next: until then the agent can do nothing."
+        )
         return _Step(text, "fund", _("Deposit USDC"), owner=True)
     if status == "working":
-        return _of_active(mandate, pending)
+        return _of_active(row, pending)
     if status in ("ended", "stopped"):
-        return _of_closed(progress, is_stopped=status == "stopped")
+        return _of_closed(mandate, progress, is_stopped=status == "stopped")
     if status == "settled":
         if money.micros_of(progress["cash"]) > 0:
             text = _("The result is final, and {amount} is still in your vault. Withdraw it next.")
             amount = money.sentence_amount(progress["cash"])
             return _Step(text.format(amount=amount), "withdraw", _("Withdraw all"), owner=True)
+        if has_positions(progress):
+            text = _("The cash was paid out. What is still in a market stays yours: close it next.")
+            return _Step(text, "leave", _("Close positions"), owner=True)
+        if money.micros_of((row.get("x402") or {}).get("in_purse")) >= DUST:
+            text = _("The result is final. Bring the money in the purse back next.")
+            return _Step(text, "leave", _("Empty the purse"), owner=True)
         return _Step(_("The result is final and everything is paid out. You have nothing to do."))
     return _Step(_("You cancelled this mandate. You have nothing to do."))
 
@@ -100,7 +109,18 @@ def _of_draft(mandate: Json) -> _Step:
     return _Step(text, "review", _("Review terms"))
 
 
-def _of_active(mandate: Json, pending: int) -> _Step:
+def has_positions(progress: Json) -> bool:
+    """True where the vault is known to hold more than cash, dust aside."""
+    worth, cash = (money.micros_of(progress[n]) for n in ("worth_est", "cash"))
+    return worth - cash >= DUST
+
+
+def _of_active(row: Json, pending: int) -> _Step:
+    mandate = row["mandate"]
+    if mandate["agent_id"] is None:
+        # A vault of open terms is without an agent, and so paused, until one accepts.
+        text = _("No agent has accepted this mandate yet. Any agent of the open board may.")
+        return _Step(f"{text} {NOTHING}", waits=True)
     if pending:
         text = _("An action needs your approval. Until you answer, the agent waits with it.")
         if pending > 1:
@@ -111,21 +131,27 @@ def _of_active(mandate: Json, pending: int) -> _Step:
     if mandate["paused"]:
         return _Step(_(PAUSED), "resume", _("Resume agent"))
     if mandate["accepted_at"] is None:
-        if mandate["agent_id"] is None:
-            text = _("No agent has accepted this mandate yet. Any agent of the open board may.")
-            return _Step(f"{text} {NOTHING}", waits=True)
         text = _("has not accepted yet, and can do nothing until then. Send this to the agent:")
         return _Step(text, of_agent=True, waits=True)
+    # A row of the list has no limits, but the cash, which is one of them.
+    possible = row["limits"]["remaining"]["value"] if "limits" in row else row["progress"]["cash"]
+    if possible is not None and money.micros_of(possible) <= 0:
+        text = _("can take nothing out of the vault now, and can only close positions.")
+        return _Step(f"{text} {NOTHING}", of_agent=True)
     return _Step(_("may act within your limits. You have nothing to do."), of_agent=True)
 
 
-def _of_closed(progress: Json, *, is_stopped: bool) -> _Step:
+def _of_closed(mandate: Json, progress: Json, *, is_stopped: bool) -> _Step:
     state = _("The mandate is stopped.") if is_stopped else _("The mandate has ended.")
-    cash, worth = (money.micros_of(progress[n]) for n in ("cash", "worth_est"))
-    if progress["worth_est"] is None or worth > cash:
+    if mandate["status"] == "signed":
+        return _Step(f"{state} {_('Nothing was deposited.')} {NOTHING}")
+    if progress["worth_est"] is None:
+        text = _("Take what is in the vault out next.")
+        return _Step(f"{state} {text}", "leave", _("Close and withdraw"), owner=True)
+    if has_positions(progress):
         text = _("Close the open positions next, then withdraw.")
         return _Step(f"{state} {text}", "leave", _("Close positions"), owner=True)
-    if cash or progress["cash"] is None:
+    if money.micros_of(progress["cash"]):
         text = _("Withdraw your money next.")
         return _Step(f"{state} {text}", "withdraw", _("Withdraw all"), owner=True)
     return _Step(f"{state} {_('The vault is empty.')} {NOTHING}")

@@ -120,16 +120,22 @@ def _acts(read: Json) -> tuple[Record, ...]:
         return Record(href=href, text=text, look=look, post=post)
 
     withdraw = act("withdraw", _("Withdraw all"))
+    if m["status"] == "signed" and m["vault_address"] is None:
+        cancel = act("cancel", _("Cancel mandate"), post=True)
+        return (
+            (act("create", _("Create vault"), "go"), cancel)
+            if p["status"] == "signed"
+            else (cancel,)
+        )
     if p["status"] == "signed":
-        if m["vault_address"] is None:
-            cancel = act("cancel", _("Cancel mandate"), post=True)
-            return act("create", _("Create vault"), "go"), cancel
         return act("fund", _("Deposit USDC"), "go"), withdraw
     if p["status"] == "working":
         pause = act("pause", _("Pause agent"))
         stop = act("stop", _("Stop for good"), "danger")
         if money.micros_of(p["positions_est"]) >= LOCKING:  # closed one by one before that
             withdraw = act("leave", _("Withdraw all"))
+        if m["agent_id"] is None:
+            return withdraw, stop
         return act("resume", _("Resume agent"), "go") if m["paused"] else pause, withdraw, stop
     if p["status"] in ("ended", "stopped"):
         is_open = p["positions_est"] is None or money.micros_of(p["positions_est"]) > 0
@@ -138,7 +144,10 @@ def _acts(read: Json) -> tuple[Record, ...]:
     if p["status"] == "settled":
         statement = act("statement", _("Statement"))
         all_out = act("withdraw", _("Withdraw all"), "go")
-        return (all_out, statement) if money.micros_of(p["cash"]) > 0 else (statement,)
+        if money.micros_of(p["cash"]) <= 0:
+            close = act("leave", _("Close positions"), "go")
+            return (close, statement) if next_step.has_positions(p) else (statement,)
+        return all_out, statement
     return ()
 
 

@@ -12,6 +12,7 @@ from aiohttp import web
 
 from app.components import refusal
 from app.components.draft_form import hub_of
+from app.components.next_step import DUST
 from app.page_context import PageRequest, PageRoute
 from app.pages.acting import FROM_PURSE, show_action
 from app.replies import Json, Record
@@ -21,7 +22,6 @@ from domain.money import BPS
 
 TRIED: Final = 8
 """Positions whose exit is tried out on one page; the others on a page of their own."""
-NOTHING: Final = 10_000  # micro-USDC: what is worth less is not worth its gas
 
 
 async def show_leave(visit: PageRequest) -> web.Response:
@@ -35,7 +35,7 @@ async def show_leave(visit: PageRequest) -> web.Response:
     cash = money.micros_of(read["progress"]["cash"])
     is_over = read["mandate"]["status"] == "settled" and cash <= 0
     purse = next((s for s in plan["steps"] if s["step"] in FROM_PURSE), None)
-    step = purse["step"] if purse and money.micros_of(purse["value_est"]) >= NOTHING else ""
+    step = purse["step"] if purse and money.micros_of(purse["value_est"]) >= DUST else ""
     if stops or closable:
         now = "stop" if stops else "close"
     elif step == "drain" or (step == "sweep" and is_over):
@@ -115,7 +115,7 @@ async def _positions(
 
 def _is_dust(row: Json) -> bool:
     """True for what is worth less than its gas; what nobody values may be worth more."""
-    return row["value_est"] is not None and money.micros_of(row["value_est"]) < NOTHING
+    return row["value_est"] is not None and money.micros_of(row["value_est"]) < DUST
 
 
 def _position(

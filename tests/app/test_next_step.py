@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.lives import LIVES, Life, sent
+from tests.app.lives import LIVES, Life, bought, created, sent, stopped
 from tests.app.site import Page, Site
 from tests.app.test_pages import fine
-from tests.world import Mandated, World, working
+from tests.world import Mandated, World, signed, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -30,7 +30,51 @@ async def paused_quietly(world: World) -> Mandated:
 
 async def all_spent(world: World) -> Mandated:
     m = await working(world, deposit="50")
-    await m.world.mined(m.agent_wallet, (await m.execute("50")).body, gas=900_000)  # type: ignore[arg-type]
+    await bought(m, "50")
+    return m
+
+
+async def day_used(world: World) -> Mandated:
+    m = await working(world, daily_cap_usdc="100")
+    await bought(m, "100")
+    return m
+
+
+async def ended_without_a_vault(world: World) -> Mandated:
+    m = await signed(world)
+    world.clock.forward(days=31)
+    return m
+
+
+async def ended_without_a_deposit(world: World) -> Mandated:
+    m = await created(world)
+    world.clock.forward(days=31)
+    world.evm.chain.mine()
+    return m
+
+
+async def stopped_without_a_deposit(world: World) -> Mandated:
+    m = await created(world)
+    await sent(m, "owner_stop_call")
+    return m
+
+
+async def paid_out_but_a_position(world: World) -> Mandated:
+    m = await stopped(world)
+    world.clock.forward(days=4)
+    world.evm.chain.mine()
+    await sent(m, "owner_withdraw_call")
+    return m
+
+
+async def on_the_board(world: World) -> Mandated:
+    return await working(world, accept=False, agent_id=None, open_board=True)
+
+
+async def off_the_board(world: World) -> Mandated:
+    m = await on_the_board(world)
+    agent, _ = await world.agent(m.owner)
+    assert (await world.do("mandate_accept", agent, public_id=m.id)).status == 200
     return m
 
 
@@ -38,20 +82,35 @@ MORE: dict[str, Life] = {
     "not accepted": not_accepted,
     "nothing to do": with_nothing_to_do,
     "paused quietly": paused_quietly,
+    "no cash": all_spent,
+    "day used": day_used,
+    "ended without a vault": ended_without_a_vault,
+    "ended without a deposit": ended_without_a_deposit,
+    "stopped without a deposit": stopped_without_a_deposit,
+    "paid out but a position": paid_out_but_a_position,
+    "on the board": on_the_board,
+    "off the board": off_the_board,
 }
 # (the line, the page of its link, whether it needs the owner)
 NEXT = {
     "signed": ("You signed the terms. Create the vault next", "/create", True),
-    "created": ("Your vault is empty. Deposit USDC next", "/fund", True),
+    "created": ("Nothing is deposited yet. Deposit USDC next", "/fund", True),
     "not accepted": ("has not accepted yet, and can do nothing until then", "", False),
     "nothing to do": ("may act within your limits. You have nothing to do.", "", False),
     "working": ("An action needs your approval", "#waiting", True),
     "paused": ("until you resume it. Actions that need your approval: 1.", "#waiting", True),
-    "paused quietly": ("You paused the agent. It can do nothing until", "/resume", False),
+    "paused quietly": ("The agent is paused. It can do nothing until", "/resume", False),
     "ended": ("The mandate has ended. Withdraw your money next", "/withdraw", True),
     "stopped": ("The mandate is stopped. Close the open positions next", "/leave", True),
     "settled": ("everything is paid out. You have nothing to do.", "", False),
     "settled with cash": ("is still in your vault. Withdraw it next", "/withdraw", True),
+    "no cash": ("can take nothing out of the vault now, and can only close positions.", "", False),
+    "ended without a vault": ("ended. Nothing was deposited. You have nothing to do.", "", False),
+    "ended without a deposit": ("ended. Nothing was deposited. You have nothing to do", "", False),
+    "stopped without a deposit": ("stopped. Take what is in the vault out next.", "/leave", True),
+    "paid out but a position": ("What is still in a market stays yours: close it", "/leave", True),
+    "on the board": ("Any agent of the open board may. You have nothing to do.", "", False),
+    "off the board": ("The agent is paused. It can do nothing until", "/resume", False),
     "cancelled": ("You cancelled this mandate. You have nothing to do.", "", False),
 }
 
@@ -73,6 +132,22 @@ async def test_a_mandate_says_first_who_has_to_do_what_next(site: Site, life: st
     assert line in listed.said
     assert ("need your answer" in listed.said or "needs your answer" in listed.said) == (
         is_owner_asked
+    )
+
+
+async def test_an_agent_whose_day_is_used_up_is_not_said_to_be_free_to_act(site: Site) -> None:
+    _, browser, base = await site.of(day_used(site.world))
+    page = await browser.get(base)
+    assert "can take nothing out of the vault now" in first_line(page)
+    assert "Possible in one action right now: 0.00 USDC" in page.said
+
+
+@pytest.mark.parametrize("life", ["ended without a vault", "on the board"])
+async def test_no_button_leads_to_what_the_mandate_does_not_have(site: Site, life: str) -> None:
+    _, browser, base = await site.of(MORE[life](site.world))
+    page = await browser.get(base)
+    assert not {f"{base}/leave", f"{base}/resume", f"{base}/pause", f"{base}/create"} & set(
+        page.links()
     )
 
 

@@ -87,6 +87,8 @@ async def test_what_is_left_in_the_purse_after_the_settlement_comes_to_the_owner
     assert "Bring 1.37 USDC back from the purse" in leaving.said
     assert [e.text for e in leaving.all("li", aria_current="step")] == ["4Empty the purse"]
     assert f"{base}/sweep" in leaving.links()
+    first = (await browser.get(base)).one("p", id="next").text
+    assert "Bring the money in the purse back next. Empty the purse" in first
     assert "“Settled”. This is not possible" in (await browser.get(f"{base}/drain")).said
     page = await browser.get(f"{base}/sweep")
     fine(page)
