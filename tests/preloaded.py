@@ -1,4 +1,5 @@
-"""`python -m server …` forked off a process that has loaded the product once: a start without a second of imports.
+"""`python -m server …` forked off a process that has loaded the product once: a start without a second of imports. So
+are the agents of tests that start a script of theirs again and again.
 
 What a test starts with `subprocess`, by itself or through asyncio or the MCP SDK, stays what it was: a process of its own
 and a child of the test's, with its own arguments, environment, folder, standard streams, signals and exit status. Only
@@ -34,12 +35,14 @@ _PR_SET_CHILD_SUBREAPER: Final = 36
 _PLAIN: Final = (True, -1, None, None, None, -1, None)
 # Variables that an interpreter, the linker or a library reads before the product's first line.
 _EARLY: Final = ("PYTHON", "LD_", "MALLOC_", "OTEL_", "OPENSSL_")
-_LOADED: Final = (
+_PRODUCT: Final = (
     "app.screens", "server.application", "server.cli.main", "server.cli.maintenance", "server.lazy.lazy_mcp",
     "server.mcp_api.http_app", "server.mcp_api.local_signer", "server.mcp_api.proxy", "server.runtime.keeper_process",
     "server.runtime.serve", "server.runtime.stdio", "server.signer.daemon", "server.wiring", "tools.catalogue",
     "aiosqlite", "asyncpg",
 )  # fmt: skip
+_AGENTS: Final = ("aiohttp", "eth_abi", "eth_account", "requests", "web3")
+_SCRIPTS: Final = {str(ROOT / "docs/examples/agent.py"), str(ROOT / "tests/conform/careless.py")}
 
 
 # -- the process that has loaded it -------------------------------------------------------------------------------
@@ -85,19 +88,18 @@ def _twice_forked(sock: socket.socket) -> dict[str, Any]:
             os.close(file)
 
 
-def _serve(number: int) -> None:
-    """Load the product, fork on request, and be `python -m …` in each process that was forked."""
+def _serve(number: int, loaded: Sequence[str]) -> list[str]:
+    """Load modules and fork on request; in each process that was forked, what it is to run."""
     import gc
     import importlib
 
     gc.disable()
-    for name in _LOADED:
+    for name in loaded:
         importlib.import_module(name)
     gc.freeze()
     gc.enable()
-    interrupted = signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # of a terminal, for the test's process
+    # A terminal's is for the test's process.
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
     told = _twice_forked(socket.socket(fileno=number))
     signal.signal(signal.SIGINT, interrupted)
     if told["alone"]:
@@ -106,8 +108,7 @@ def _serve(number: int) -> None:
     os.environ.update(told["env"])
     time.tzset()
     os.chdir(told["cwd"])
-    sys.path[0] = told["cwd"]
-    sys.argv[:] = ["-m", *told["arguments"]]
+    return list(told["arguments"])
 
 
 # -- the test's process -------------------------------------------------------------------------------------------
@@ -130,13 +131,13 @@ class _Server:
 
 
 @cache
-def _server() -> _Server:
+def _server(loaded: tuple[str, ...]) -> _Server:
     """Started when it is first asked for; it ends when its socket is closed, as this process does."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "no reaper of orphans")
     ours, theirs = socket.socketpair()
     with theirs:
-        command = [sys.executable, "-m", "tests.preloaded", str(theirs.fileno())]
+        command = [sys.executable, "-m", "tests.preloaded", str(theirs.fileno()), *loaded]
         env = {"PATH": os.defpath, "PYTHONPATH": str(ROOT)}
         # Its standard streams are pipes, as those of most that come of it.
         process = subprocess.Popen(
@@ -152,33 +153,39 @@ def _ended(sock: socket.socket, process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def _loaded(command: Sequence[Any]) -> tuple[str, ...] | None:
+    """What is loaded before such a command is run; None for one that is no matter of this file."""
+    if command[0] != sys.executable:
+        return None
+    if list(command[1:3]) == ["-m", "server"]:
+        return _PRODUCT
+    return _AGENTS if command[1:] and str(command[1]) in _SCRIPTS else None
+
+
 def _forked(told: Sequence[Any]) -> int | None:
     """The process that `_fork_exec` was asked for, or None where it has to start that itself."""
     arguments, _, _, kept, cwd, variables = told[:6]
     p2cread, _, _, c2pwrite, _, errwrite, _, failed, restored, alone = told[6:16]
-    if (
-        list(arguments[:3]) != [sys.executable, "-m", "server"]
-        or (restored, *told[16:22]) != _PLAIN
-    ):
+    loaded = _loaded(arguments)
+    if loaded is None or (restored, *told[16:22]) != _PLAIN:
         return None
     if list(kept) != [failed] or not os.path.isdir(cwd := os.fspath(cwd or os.getcwd())):
         return None
-    env = (
-        dict(os.environ)
-        if variables is None
-        else dict(os.fsdecode(v).split("=", 1) for v in variables)
-    )
-    early = {k: v for k, v in env.items() if k.startswith(_EARLY)} | {
-        "PYTHONPATH": env.get("PYTHONPATH", str(ROOT))
-    }
-    early.pop("PYTHONDONTWRITEBYTECODE", None)
-    if early != {"PYTHONPATH": str(ROOT)}:
+    env = dict(os.environ)
+    if variables is not None:
+        env = dict(os.fsdecode(v).split("=", 1) for v in variables)
+    early = {k: v for k, v in env.items() if k.startswith(_EARLY)}
+    if early.items() - {("PYTHONPATH", str(ROOT)), ("PYTHONDONTWRITEBYTECODE", "1")}:
         return None
-    streams = [
-        own if given == -1 else given for own, given in enumerate((p2cread, c2pwrite, errwrite))
-    ]
-    asked = {"arguments": arguments[3:], "cwd": cwd, "env": env, "alone": bool(alone)}
-    return _server().forked(asked, streams)
+    # Where none is given it is the test's own.
+    streams = [max(n, own) for own, n in enumerate((p2cread, c2pwrite, errwrite))]
+    asked = {
+        "arguments": list(map(str, arguments[1:])),
+        "cwd": cwd,
+        "env": env,
+        "alone": bool(alone),
+    }
+    return _server(loaded).forked(asked, streams)
 
 
 def pytest_configure() -> None:
@@ -195,5 +202,10 @@ def pytest_configure() -> None:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
-    runpy.run_module("server", run_name="__main__", alter_sys=True)
+    asked = _serve(int(sys.argv[1]), sys.argv[2:])
+    if asked[0] == "-m":
+        sys.path[0], sys.argv[:] = os.getcwd(), asked[1:]
+        runpy.run_module(asked[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0], sys.argv[:] = str(Path(asked[0]).parent), asked
+        runpy.run_path(asked[0], run_name="__main__")

@@ -82,7 +82,8 @@ async def selling(url: str, evm: Evm) -> AsyncIterator[tuple[Seller, str]]:
         app.router.add_get("/free", _free)
         app.router.add_get("/stolen", seller.stolen)
         app.router.add_post("/sign", seller.sign)
-        runner = web.AppRunner(app)
+        # A seller who is silent when the test is over is not waited for.
+        runner = web.AppRunner(app, shutdown_timeout=0.05)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         seller.url = f"http://127.0.0.1:{runner.addresses[0][1]}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -24,12 +23,10 @@ def conform(
     command: list[str], *only: str, limit: int = 600
 ) -> tuple[int, dict[str, dict[str, object]]]:
     options = [o for name in only for o in ("--only", name)]
-    done = subprocess.run(
-        [sys.executable, "-m", "server", "conform", "--json", "--limit", str(limit), *options, "--", *command],
-        cwd=ROOT, capture_output=True, text=True, timeout=3_600, check=False,
-    )  # fmt: skip
-    assert done.stdout.startswith("{"), done.stdout[-2_000:] + done.stderr[-2_000:]
-    return done.returncode, json.loads(done.stdout)
+    arguments = ["conform", "--json", "--limit", str(limit), *options, "--", *command]
+    done = CliRunner().invoke(main, arguments)
+    assert done.stdout.startswith("{"), done.output[-2_000:]
+    return done.exit_code, json.loads(done.stdout)
 
 
 # The others start a dozen agents more; `make conform` plays all.

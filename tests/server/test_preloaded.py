@@ -28,9 +28,7 @@ def said(folder: Path, *arguments: str, **env: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
-    "arguments", ["--help", "serve --port no", "db verify", "mcp --url x:y", "nothing"]
-)
+@pytest.mark.parametrize("arguments", ["--help", "serve --port no", "db verify"])
 def test_it_says_and_returns_the_same(tmp_path: Path, arguments: str) -> None:
     forked, executed = (said(tmp_path, *arguments.split(), **more) for more in ({}, EXECUTED))
     assert forked == executed

@@ -37,7 +37,7 @@ from http_shim.http_server import bound
 from server.keeper.notification_worker import NotificationWorker
 from server.mail import Letter, MailClient
 from server.mail_server import mail_server
-from server.outbound import OutboundClient
+from server.outbound import OutboundClient, PostResult
 from storage.feed.ledger_feed import LedgerFeed
 from storage.repositories.webhooks import DeliveryAttempt
 from storage.store import Store
@@ -147,7 +147,7 @@ class Mailbox:
 
     def authenticate(self, server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> Any:  # fmt: skip
         good = isinstance(data, LoginPassword) and self.accounts.get(data.login) == data.password
-        return AuthResult(success=good)
+        return AuthResult(success=good, handled=False)  # the server says the 535 itself
 
 
 @asynccontextmanager
@@ -620,8 +620,9 @@ async def test_a_mail_server_is_signed_in_to_and_a_wrong_password_is_no_letter()
     async with mail_host(auth_required=True) as box:
         box.accounts = {b"us er": b"p@ss/word"}
         assert (await client_of(box, "us%20er:p%40ss%2Fword@").send(letter)).taken
-        assert not (await client_of(box, "us%20er:wrong@").send(letter)).taken
-        assert not (await client_of(box).send(letter)).taken
+        for login, code in (("us%20er:wrong@", 535), ("", 530)):
+            told = await client_of(box, login).send(letter)
+            assert told == PostResult(status=code, fault="mail_server_refused")
     assert len(box.got) == 1
     assert (await client_of(box).send(letter)).fault == "no_mail_server"
 

@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +85,11 @@ def environment(tree: Path, url: str, **more: str) -> dict[str, str]:
     } | more  # fmt: skip
 
 
-def command(tree: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def command(
+    tree: Path, url: str, *arguments: str, how: Sequence[str] = ("-m", "server")
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-P", "-m", "server", *arguments], cwd=tree, env=environment(tree, url),
+        [sys.executable, "-P", *how, *arguments], cwd=tree, env=environment(tree, url),
         capture_output=True, text=True, timeout=STUCK_S, check=False,
     )  # fmt: skip
 
@@ -361,11 +364,15 @@ async def test_an_upgrade_waits_a_moment_for_a_table_and_lets_the_others_work(
 async def test_an_upgrade_that_finds_its_tables_held_is_one_sentence(
     pg_url: str, later: Path
 ) -> None:
+    # As many tries as ever, each a twentieth as long.
+    code = "from storage.schema import migrate as m; m._LOCK_MS, m._PAUSE_S = 50, 0.05; from server.__main__ import main; main()"
+    how = ("-c", code)
     beside = await asyncpg.connect(pg_url)
     try:
         async with beside.transaction():
             await beside.execute("LOCK TABLE ledger_events IN ACCESS SHARE MODE")
-            done = await anyio.to_thread.run_sync(command, later, pg_url, "db", "upgrade")
+            upgrade = partial(command, later, pg_url, "db", "upgrade", how=how)
+            done = await anyio.to_thread.run_sync(upgrade)
     finally:
         await beside.close()
     assert (done.returncode, "was not upgraded: others hold its tables" in done.stderr) == (
