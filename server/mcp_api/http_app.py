@@ -9,7 +9,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
-from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from sse_starlette.sse import AppStatus
@@ -27,6 +26,7 @@ from server.mcp_api.session_limits import (
     headers_of,
     replayed,
 )
+from server.mcp_api.sse_transport import SseTransport
 from tools.model.toolsets import HEADER
 
 # Each holds memory, and ending them takes time at shutdown. The guard is stricter.
@@ -55,7 +55,7 @@ def security(base_url: str) -> TransportSecuritySettings:
 class _Sse:
     """One SSE connection: the server runs on it until the client goes."""
 
-    def __init__(self, server: WalletServer, transport: SseServerTransport):
+    def __init__(self, server: WalletServer, transport: SseTransport):
         self._server, self._transport = server, transport
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,7 +131,7 @@ class McpApp:
     def __init__(self, server: WalletServer, base_url: str):
         checks = security(base_url)
         self._server = server
-        self._messages = SseServerTransport("/messages/", security_settings=checks)
+        self._messages = SseTransport("/messages/", security_settings=checks)
         self._sse = _Sse(server, self._messages)
         server.sessions = StreamableHTTPSessionManager(
             server,

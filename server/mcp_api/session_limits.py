@@ -39,7 +39,7 @@ _SESSION: Final = SESSION.encode()
 _STRUCTURED: Final = (b"application/json", b"text/ev")
 MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
-_STREAM_ID: Final = re.compile(rb"[?&]session_id=([0-9a-f]{32})")
+STREAM_ID: Final = re.compile(rb"[?&]session_id=([0-9a-f]{32})")
 # What ends a place for which no request came.
 OWN_REQUEST: Final[Scope] = {
     "type": "http",
@@ -499,7 +499,7 @@ class _Blocks:
                 self._block = OperationResult(status, result.body, {**result.headers, **allow})
                 return
         elif self.on_stream_id is not None:
-            announced = _STREAM_ID.search(message.get("body", b""))
+            announced = STREAM_ID.search(message.get("body", b""))
             if announced is not None:
                 note, self.on_stream_id = self.on_stream_id, None
                 await note(announced[1].decode())
