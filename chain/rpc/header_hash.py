@@ -45,23 +45,26 @@ _QUANTITIES: Final = frozenset(
         "excessBlobGas",
     }
 )
-# What nodes tell beside the header.
-_BESIDE: Final = frozenset(
-    {"hash", "size", "totalDifficulty", "transactions", "uncles", "withdrawals"}
-)
+# What nodes tell: the header, and more beside it.
+_KNOWN: Final = frozenset(FIELDS) | {
+    "hash", "size", "totalDifficulty", "transactions", "uncles", "withdrawals"
+}  # fmt: skip
 
 
 def computed_hash(raw: Mapping[str, object]) -> str | None:
     """keccak256(rlp(header)), 0x hex; None where a field is missing or unknown, as on chains with
-    longer headers. Errors: ValueError for a field that is no hex.
+    longer headers. Errors: ValueError for a field that is no hex,
+    OverflowError for a negative one.
     """
-    present = [name for name in FIELDS if raw.get(name) is not None]
-    unknown = raw.keys() - set(FIELDS) - _BESIDE
-    if unknown or len(present) < ALWAYS or present != list(FIELDS[: len(present)]):
+    present = tuple([name for name in FIELDS if raw.get(name) is not None])
+    if not raw.keys() <= _KNOWN or len(present) < ALWAYS or present != FIELDS[: len(present)]:
         return None
-    return "0x" + keccak(rlp.encode([_item(name, raw[name]) for name in present])).hex()
+    items = [_item(name, str(raw[name])) for name in present]
+    return "0x" + keccak(rlp.encode(items, infer_serializer=False)).hex()
 
 
-def _item(name: str, raw: object) -> bytes | int:
-    text = str(raw)
-    return int(text, 16) if name in _QUANTITIES else bytes.fromhex(text.removeprefix("0x"))
+def _item(name: str, text: str) -> bytes:
+    if name not in _QUANTITIES:
+        return bytes.fromhex(text.removeprefix("0x"))
+    number = int(text, 16)
+    return number.to_bytes((number.bit_length() + 7) // 8, "big")

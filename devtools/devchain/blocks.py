@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -70,13 +71,15 @@ class Block:
     root: bytes
     txs: tuple[Mined, ...]
     salt: int = 0
+    header: Mapping[str, object] = field(init=False, repr=False, compare=False)
     hash: bytes = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hash", from_hex(computed_hash(header_json(self)) or ""))
+        object.__setattr__(self, "header", _header_json(self))
+        object.__setattr__(self, "hash", from_hex(computed_hash(self.header) or ""))
 
 
-def header_json(block: Block) -> dict[str, object]:
+def _header_json(block: Block) -> dict[str, object]:
     """The fields of a header, whose hash is the block's. What stands for the roots of transactions
     and receipts commits to the transactions alone.
     """

@@ -15,7 +15,6 @@ from devtools.devchain.blocks import (
     Mined,
     RpcError,
     from_hex,
-    header_json,
     to_hex,
 )
 from devtools.devchain.core import DevChain
@@ -142,7 +141,7 @@ def _block_json(
         _tx_json(chain, block, t, i) if full else to_hex(t.hash) for i, t in enumerate(block.txs)
     ]
     return {
-        **header_json(block),
+        **block.header,
         "hash": to_hex(block.hash),
         "transactions": txs,
         "uncles": [],
