@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import Any
 
 from aiohttp import ClientSession, DummyCookieJar
@@ -14,26 +13,32 @@ from app import screens, session_guard
 from devtools.local_wallet import LocalWallet
 from http_shim.application import build
 from http_shim.http_server import listen
+from tests.app.markup import VOID, MarkupReader
 from tests.world import Mandated, World
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Caller, Deps
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
 TYPED = {"Sec-Fetch-Site": "none", "Accept": "text/html,application/xhtml+xml"}
-VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 
 
 @dataclass
 class Element:
-    """An element of a page."""
+    """An element of a page; the text inside it is a run of the page's texts."""
 
     name: str
     attributes: dict[str, str]
-    text: str = ""
+    texts: list[str]
+    first: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts[self.first : self.end])
 
 
 @dataclass
-class Page(HTMLParser):
+class Page(MarkupReader):
     """A page as it came: status, headers, elements in order with the text inside them."""
 
     status: int
@@ -41,33 +46,31 @@ class Page(HTMLParser):
     source: str
     elements: list[Element] = field(default_factory=list)
     words: str = ""
+    texts: list[str] = field(default_factory=list)
     _open: list[Element] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        super().__init__()
         self.feed(self.source)
         assert not self._open, f"never closed: {[e.name for e in self._open]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = [name for name, _ in attrs]
-        assert len(names) == len(set(names)), f"an attribute twice in <{tag}>: {names}"
-        found = Element(tag, {k: v or "" for k, v in attrs})
+        told = {k: v or "" for k, v in attrs}
+        assert len(told) == len(attrs), f"an attribute twice in <{tag}>: {attrs}"
+        at = len(self.texts)
+        found = Element(tag, told, self.texts, at, at)
         self.elements.append(found)
         if tag not in VOID:
             self._open.append(found)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append(Element(tag, {k: v or "" for k, v in attrs}))
-
     def handle_endtag(self, tag: str) -> None:
         assert self._open, f"</{tag}> closes nothing"
         assert self._open[-1].name == tag, f"</{tag}> closes <{self._open[-1].name}>"
-        self._open.pop()
+        self._open.pop().end = len(self.texts)
 
     def handle_data(self, data: str) -> None:
-        for element in self._open:
-            element.text += data
-        if not any(e.name in ("script", "title") for e in self._open):
+        self.texts.append(data)
+        # Nothing else is inside these two.
+        if not self._open or self._open[-1].name not in ("script", "title"):
             self.words += data
 
     @property

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 
 import polib
 import pytest
@@ -22,6 +21,7 @@ from devtools.texts import sources, updated
 from domain.refusal_kinds.kind import RefusalKind
 from domain.refusals import REFUSALS, refusal
 from domain.text import format_usdc
+from tests.app.markup import MarkupReader
 from tests.app.site import OWN, Site
 from tests.app.test_pages import fine
 from tests.world import drafted, working
@@ -30,9 +30,8 @@ OTHERS = sorted(set(LANGUAGES) - {ENGLISH})
 _FIELD = re.compile(r"%\(\w+\)s|\{\w*(?::\w+)?\}")
 
 
-class _Tags(HTMLParser):
+class _Tags(MarkupReader):
     def __init__(self, text: str):
-        super().__init__()
         self.names = Counter[str]()
         self.feed(text)
 

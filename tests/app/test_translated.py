@@ -8,7 +8,6 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,8 @@ from app.words.text import ENGLISH, use_language
 from domain.agents.grants import SCOPES
 from tests.app.desks import TradingSite, a_trading_site, block, form, live_at_the_door, switched
 from tests.app.lives import LIVES
-from tests.app.site import VOID, Browser, Page, Site
+from tests.app.markup import VOID, MarkupReader
+from tests.app.site import Browser, Page, Site
 from tests.app.test_hostile_input import FIELD, names_in
 from tests.browser.stations import NOWHERE, PART, opened, stations, values_of
 from tests.hosted import signing
@@ -34,11 +34,10 @@ WORDS = 3
 SHOWN = ("title", "aria-label", "placeholder", "alt")
 
 
-class _Texts(HTMLParser):
+class _Texts(MarkupReader):
     """The sentences of a page, but for those that are marked as of another language."""
 
     def __init__(self, source: str):
-        super().__init__()
         self.texts: set[str] = set()
         self._open: list[tuple[str, bool]] = []
         self.feed(source)
