@@ -37,6 +37,8 @@ ASKER: Final = web.RequestKey("asker", RequestPrincipal)
 TURNED_AWAY: Final = web.RequestKey("turned_away", Exception)
 # The token in the cookie of a request for a screen, "" without one.
 Cookie = Callable[[web.Request], str]
+# The versions of MCP whose calls stand alone.
+MODERN: Final = frozenset({"2026-07-28"})
 
 
 class Admitting(web.UrlDispatcher):
@@ -78,7 +80,13 @@ class Admitting(web.UrlDispatcher):
         if "X-Forwarded-For" in request.headers:
             self._count_unvouched(peer)
         asker = await asker_of(
-            self._deps, request.headers, peer, on_mcp=on_mcp, cookie=cookie, cost=_cost(request)
+            self._deps,
+            request.headers,
+            peer,
+            on_mcp=on_mcp,
+            presumes=not on_mcp or _calls_tool(request, path),
+            cookie=cookie,
+            cost=_cost(request),
         )
         request[ASKER] = asker
         if asker.limited is not None and not (on_mcp and _is_short(request)):
@@ -169,6 +177,19 @@ def is_probe(request: web.Request) -> bool:
 def _is_mcp(path: str) -> bool:
     known = ("/mcp", "/mcp/connect", "/sse")
     return path in known or path.startswith(("/mcp/x/", "/messages/"))
+
+
+def _calls_tool(request: web.Request, path: str) -> bool:
+    """Whether a request says that it calls a tool, in the era whose messages are held to what their
+    headers say.
+    """
+    headers = request.headers
+    return (
+        headers.get("Mcp-Method") == "tools/call"
+        and headers.get("MCP-Protocol-Version") in MODERN
+        and request.method == "POST"
+        and (path == "/mcp" or path.startswith("/mcp/x/"))
+    )
 
 
 def _is_short(request: web.Request) -> bool:

@@ -64,12 +64,13 @@ async def asker_of(
     peer: str | None,
     *,
     on_mcp: bool = False,
+    presumes: bool = False,
     cookie: str | None = None,
     cost: int = 1,
 ) -> RequestPrincipal:
     """The principal of a request. A credential that was good a moment ago pays `cost` reads before
     it is looked up, and an address for one that is none; `cookie` is a session's token where that
-    came in one.
+    came in one. `presumes`: the call looks a key up itself.
     """
     address = origin_of(deps, peer, headers)
     digest = _digest(headers, cookie)
@@ -81,7 +82,7 @@ async def asker_of(
             caller = ANONYMOUS if prepaid_cost else await _visitor(deps, cookie)
         else:
             caller = await identify(
-                deps, headers, on_mcp=on_mcp, address=address, presumes=not on_mcp
+                deps, headers, on_mcp=on_mcp, address=address, presumes=presumes
             )
         if not prepaid_cost:
             await charge_request(deps, caller.credential, address, cost=cost)

@@ -14,13 +14,13 @@ from mcp.server.transport_security import TransportSecuritySettings
 from sse_starlette.sse import AppStatus
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from http_shim.admission import MODERN
 from server.mcp_api.connect_door import ConnectDoor
 from server.mcp_api.peer_sessions import PeerSessions
 from server.mcp_api.sdk_log_filter import install_log_filter
 from server.mcp_api.server import WalletServer
 from server.mcp_api.session_limits import (
     KEYED,
-    MODERN,
     STRANGERS_SESSIONS,
     SessionGuard,
     headers_of,

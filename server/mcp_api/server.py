@@ -184,6 +184,8 @@ class Tools:
             key, arguments = _arguments(op, self._shelf.tools()[op.name], raw_arguments)
             asker = await self._asker(ctx.request)
             caller = asker.require_caller()
+            if caller.from_cache and op.read_set is None:
+                caller = await self.caller_of(ctx.request, False)
         except Refused as refused:
             return refused_reply(refused, self.deps.clock.now())
         except Unavailable as error:
@@ -224,13 +226,15 @@ class Tools:
 
     async def caller_of(self, request: Request | None, anew: bool) -> Caller:
         """The caller of a request; `anew`: as its key is good now, or its grant, whose tokens
-        change while an app listens. Errors: as for a tool.
+        change while an app listens. A key that is presumed to be good is looked up. Errors: as for
+        a tool.
         """
         asker = await self._asker(request)
-        if request is None or not anew:
+        if request is None or not (anew or asker.caller.from_cache):
             return asker.require_caller()
         if asker.caller.access is None:
-            return await identify(self.deps, request.headers, on_mcp=True)
+            address = None if anew else asker.address
+            return await identify(self.deps, request.headers, on_mcp=True, address=address)
         grant_id, now = asker.caller.access.grant_id, self.deps.clock.now()
         if not await self.deps.store.read(lambda uow: uow.grants.lasts(grant_id, now)):
             raise Refused(refusal("unauthenticated", needs="a grant that lasts"))

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from domain.next_steps import Role
 from domain.refusals import Refused, invalid, refusal
 from domain.shares import holder_to_displace
+from http_shim.admission import MODERN
 from http_shim.json_body import MAX_BODY, aside, read
 from http_shim.json_body import message as exact
 from http_shim.principal import HEADERS, TOLD_MAX, RequestPrincipal
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 SESSION: Final = "mcp-session-id"
 _SESSION: Final = SESSION.encode()
 _STRUCTURED: Final = (b"application/json", b"text/ev")
-MODERN: Final = frozenset({"2026-07-28"})
 LISTEN: Final = "subscriptions/listen"
 STREAM_ID: Final = re.compile(rb"[?&]session_id=([0-9a-f]{32})")
 # What ends a place for which no request came.

@@ -11,6 +11,7 @@ import pytest
 
 from storage.unit_of_work import UnitOfWork
 from tests.surfaces.conftest import Service, running
+from tests.surfaces.small import modern
 from tests.world import Evm
 from tools.context.credentials import hashed
 
@@ -38,6 +39,13 @@ class Asking:
     async def _asked(self, method: str, path: str, **more: Any) -> tuple[int, str | None]:
         url = f"/wallet/mandates/{self.service.mandate.id}{path}"
         return (await self.service.ask(method, url, self.service.key, **more)).told
+
+    async def tool(self, name: str, /, sets: str = "", **arguments: Any) -> str | None:
+        """Call a tool in one request of the newer era; the code of its refusal."""
+        call = modern("tools/call", name=name, arguments=arguments)
+        told = await self.service.ask("POST", f"/mcp{sets}", self.service.key, **call)
+        result = told.body["result"]
+        return str(result["structuredContent"]["refusal"]["error"]) if result["isError"] else None
 
     async def write(self, work: Callable[[UnitOfWork], Any]) -> Any:
         return await self.service.world.store.write(work)
@@ -117,3 +125,34 @@ async def test_reports_beside_a_revocation_are_stored_or_refused(asking: Asking)
     assert {status for status, _ in told} <= {201, 401}
     assert await asking.rows() - before == sum(status == 201 for status, _ in told)
     assert await asking.report("last") == (401, "unauthenticated")
+
+
+@pytest.mark.parametrize("sets", ["", "/x/core"])
+async def test_a_revoked_key_calls_no_tool(asking: Asking, sets: str) -> None:
+    """A read and a write that look the key up with the rest, and one that looks up nothing."""
+    public_id = asking.service.mandate.id
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("mandate_get", {"public_id": public_id}),
+        ("mandate_report_event", {"public_id": public_id, **NOTE, "idempotency_key": "t1"}),
+        ("agents_me", {}),
+        ("markets_list", {}),
+    ]
+    assert [await asking.tool(name, sets, **arguments) for name, arguments in calls] == [None] * 4
+    await asking.revoke()
+    before = await asking.rows()
+    for name, arguments in calls:
+        assert await asking.tool(name, sets, **arguments) == "unauthenticated", name
+    assert await asking.rows() == before
+
+
+@pytest.mark.parametrize("method", ["tools/list", "resources/read"])
+async def test_a_message_that_only_says_it_calls_a_tool_is_not_taken(
+    asking: Asking, method: str
+) -> None:
+    """Else whoever has a revoked key could read what is looked up by no call."""
+    params = {"uri": f"wallet://mandates/{asking.service.mandate.id}"}
+    raw = modern(method, **(params if method == "resources/read" else {}))
+    raw["headers"]["Mcp-Method"] = "tools/call"
+    told = await asking.service.ask("POST", "/mcp", asking.service.key, **raw)
+    assert told.status == 400
+    assert "result" not in told.body

@@ -48,8 +48,9 @@ LISTS: Final = frozenset(
 )  # fmt: skip
 NEWEST_LAST: Final = frozenset({"points"})
 CUTS_TOLD: Final = 12
-# What of JSON may be long, each by its own type: a body is looked at whole.
-LONG: Final = (str, dict, list, tuple)
+# What has parts, and by which name what has none may be cut: a body is looked at whole.
+PARTED: Final = (dict, list, tuple)
+BY_NAME: Final = TEXTS | JSONS
 
 
 Row = TypeVar("Row")
@@ -172,16 +173,16 @@ def _cut(body: Mapping[str, object], text_most: int, rows_most: int) -> Truncate
             return None
         if isinstance(value, dict):
             return {
-                n: cut(n, v, f"{path}.{n}") if isinstance(v, LONG) else v for n, v in value.items()
+                n: cut(n, v, f"{path}.{n}") if n in BY_NAME or isinstance(v, PARTED) else v
+                for n, v in value.items()
             }
         if isinstance(value, list | tuple):
             if name in LISTS and len(value) > rows_most:
                 places.append(path)
                 value = value[-rows_most:] if name in NEWEST_LAST else value[:rows_most]
-            return [
-                cut(name, row, f"{path}.{n}") if isinstance(row, LONG) else row
-                for n, row in enumerate(value)
-            ]
+            if name not in BY_NAME and not any(isinstance(row, PARTED) for row in value):
+                return list(value)
+            return [cut(name, row, f"{path}.{n}") for n, row in enumerate(value)]
         if isinstance(value, str) and name in TEXTS and len(value) > text_most:
             places.append(path)
             return value[:text_most] + "…"
