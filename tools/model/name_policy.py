@@ -25,15 +25,21 @@ _AS_ONE: Final = str.maketrans({"i": "l", "1": "l", "|": "l", "0": "o", "m": "rn
 def reads_as(name: str) -> frozenset[str]:
     """The forms under which a reader may know a name; names that have one of these in common are
     equal: its letters in NFKC, without regard to case and spaces; the same with look-alikes as one
-    Latin letter, without marks and punctuation; and, of a name in any other script, with each
+    Latin letter, without marks and punctuation, also of its capitals, as small letters of other
+    scripts are drawn as small Latin capitals; and, of a name in any other script, with each
     letter as the first of those that look like it (UTS 39), small and as it is written.
     """
     normal = unicodedata.normalize("NFKC", name)
-    skeleton = confusable_skeleton(to_latin(name.translate(_LUNATE))).translate(_AS_ONE)
-    forms = {"".join(normal.casefold().split()), _letters(skeleton)}
+    latin = name.translate(_LUNATE)
+    forms = {"".join(normal.casefold().split()), _skeleton(latin)}
     if not name.isascii():
+        forms.add(_skeleton(latin.upper()))
         forms |= {_letters(_drawn(text)).casefold() for text in (normal, normal.casefold())}
     return frozenset(forms)
+
+
+def _skeleton(text: str) -> str:
+    return _letters(confusable_skeleton(to_latin(text)).translate(_AS_ONE))
 
 
 def _letters(text: str) -> str:
