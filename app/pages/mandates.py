@@ -41,7 +41,7 @@ async def show_mandates(visit: PageRequest) -> web.Response:
         items=tuple(
             Record(r, next=next_step.view(r, r["pending_approvals"]))
             for r in rows["items"]
-            if r["mandate"]["status"] != "draft"
+            if not _is_unsigned(r["mandate"])
         ),
         pending=(*waiting, *(Record(s, asks=None) for s in next_step.for_owner(rows))),
         more=approvals["next_cursor"],
@@ -49,6 +49,12 @@ async def show_mandates(visit: PageRequest) -> web.Response:
         more_drafts=drafts["next_cursor"],
     )
     return visit.show("mandates.html", view)
+
+
+def _is_unsigned(mandate: Json) -> bool:
+    """True for a draft, and for one that was thrown away."""
+    status = mandate["status"]
+    return status == "draft" or (status == "cancelled" and mandate["signed_at"] is None)
 
 
 def _draft(row: Json) -> Record:

@@ -412,6 +412,7 @@ async def test_drafts_stand_apart_and_are_thrown_away_several_at_once(site: Site
     assert (await browser.post(at, {"csrf": token})).status == 303  # nothing is ticked
     left = (await browser.get("/app/mandates")).all("input", name="draft")
     assert [e.attributes["value"] for e in left] == [m.id]
+    assert "Cancelled" not in (await browser.get("/app/mandates")).said
 
 
 PAYEE = "0x" + "77" * 20
