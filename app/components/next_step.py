@@ -12,6 +12,9 @@ from app.words.untrusted_text import agent_of
 
 PAUSED: Final = _("The agent is paused. It can do nothing until you resume it.")
 NOTHING: Final = _("You have nothing to do.")
+SETTLING: Final = _(
+    "The vault is settled; its figures follow once the network has confirmed the transaction."
+)
 DUST: Final = 10_000  # micro-USDC: what is worth less is not worth its gas
 ACCEPT: Final = _(
     "Please accept mandate {id}: call the tool mandate_accept with public_id {id} "
@@ -80,18 +83,25 @@ def _step(row: Json, pending: int) -> _Step:
     if status in ("ended", "stopped"):
         return _of_closed(mandate, progress, is_stopped=status == "stopped")
     if status == "settled":
-        if money.micros_of(progress["cash"]) > 0:
-            text = _("The result is final, and {amount} is still in your vault. Withdraw it next.")
-            amount = money.sentence_amount(progress["cash"])
-            return _Step(text.format(amount=amount), "withdraw", _("Withdraw all"), owner=True)
-        if has_positions(progress):
-            text = _("The cash was paid out. What is still in a market stays yours: close it next.")
-            return _Step(text, "leave", _("Close positions"), owner=True)
-        if money.micros_of((row.get("x402") or {}).get("in_purse")) >= DUST:
-            text = _("The result is final. Bring the money in the purse back next.")
-            return _Step(text, "leave", _("Empty the purse"), owner=True)
-        return _Step(_("The result is final and everything is paid out. You have nothing to do."))
+        return _of_settled(row)
     return _Step(_("You cancelled this mandate. You have nothing to do."))
+
+
+def _of_settled(row: Json) -> _Step:
+    progress = row["progress"]
+    if is_settling(row):
+        return _Step(f"{_(SETTLING)} {NOTHING}")
+    if money.micros_of(progress["cash"]) > 0:
+        text = _("The result is final, and {amount} is still in your vault. Withdraw it next.")
+        amount = money.sentence_amount(progress["cash"])
+        return _Step(text.format(amount=amount), "withdraw", _("Withdraw all"), owner=True)
+    if has_positions(progress):
+        text = _("The cash was paid out. What is still in a market stays yours: close it next.")
+        return _Step(text, "leave", _("Close positions"), owner=True)
+    if money.micros_of((row.get("x402") or {}).get("in_purse")) >= DUST:
+        text = _("The result is final. Bring the money in the purse back next.")
+        return _Step(text, "leave", _("Empty the purse"), owner=True)
+    return _Step(_("The result is final and everything is paid out. You have nothing to do."))
 
 
 def _of_draft(mandate: Json) -> _Step:
@@ -107,6 +117,13 @@ def _of_draft(mandate: Json) -> _Step:
         return _Step(text, "review", _("Review terms"))
     text = _("Review the terms, then sign them. Until then no money can move.")
     return _Step(text, "review", _("Review terms"))
+
+
+def is_settling(row: Json) -> bool:
+    """True where the chain has the settlement and the record does not yet: its cash is an older
+    figure.
+    """
+    return bool(row["mandate"]["status"] == "settled" and row["mandate"]["provisional"])
 
 
 def has_positions(progress: Json) -> bool:

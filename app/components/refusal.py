@@ -47,7 +47,7 @@ REMAINING: Final[Mapping[str, str]] = {
     "per_day_usdc": _("Your limit per day"),
 }
 # What the caller of a request mends is the reader's own to mend: no agent reads a page.
-NOT_FIXED: Final = frozenset({"not_found", "wrong_status", "not_paused"})
+NOT_FIXED: Final = frozenset({"not_found", "wrong_status", "not_paused", "no_position"})
 OWN: Final = frozenset(kind.code for kind in KINDS if kind.who_fixes == "agent")
 
 

@@ -142,12 +142,9 @@ def _acts(read: Json) -> tuple[Record, ...]:
         close = act("leave", _("Close positions"), "go" if is_open else "")
         return close, withdraw if is_open else act("withdraw", _("Withdraw all"), "go")
     if p["status"] == "settled":
-        statement = act("statement", _("Statement"))
-        all_out = act("withdraw", _("Withdraw all"), "go")
-        if money.micros_of(p["cash"]) <= 0:
-            close = act("leave", _("Close positions"), "go")
-            return (close, statement) if next_step.has_positions(p) else (statement,)
-        return all_out, statement
+        step, statement = next_step.view(read, 0), act("statement", _("Statement"))
+        first = Record(href=step["href"], text=step["button"], look="go", post=False)
+        return (first, statement) if step["href"] else (statement,)
     return ()
 
 

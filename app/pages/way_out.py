@@ -12,7 +12,7 @@ from aiohttp import web
 
 from app.components import refusal
 from app.components.draft_form import hub_of
-from app.components.next_step import DUST
+from app.components.next_step import DUST, SETTLING, is_settling
 from app.page_context import PageRequest, PageRoute
 from app.pages.acting import FROM_PURSE, show_action
 from app.replies import Json, Record
@@ -41,10 +41,17 @@ async def show_leave(visit: PageRequest) -> web.Response:
     elif step == "drain" or (step == "sweep" and is_over):
         now = step
     else:
-        now = "done" if is_over else "withdraw"
+        now = "wait" if is_settling(read) else "done" if is_over else "withdraw"
     now_out = _sums(read["progress"]["cash"], positions) if positions and not stops else None
     view = Record(
-        read, stops=stops, positions=positions, now=now, plan=plan, sums=now_out, purse=purse
+        read,
+        settling=_(SETTLING),
+        stops=stops,
+        positions=positions,
+        now=now,
+        plan=plan,
+        sums=now_out,
+        purse=purse,
     )
     return visit.show("leave.html", view, chain_id=read["mandate"]["chain_id"])
 
@@ -53,7 +60,9 @@ def _sums(cash: str | None, positions: tuple[Record, ...]) -> Record:
     """The cash after all exits, by their trials, and the value that stays; None is unknown."""
     back = [p["exit"]["returned_est"] for p in positions if p["exit"] is not None]
     stays = [p["value_est"] if p["exit"] is None else p["exit"]["stays_est"] for p in positions]
-    knows_back, knows_stays = None not in (cash, *back), None not in stays
+    # What has just been closed is in the cash, or not yet.
+    is_sure = not any(p["is_gone"] for p in positions)
+    knows_back, knows_stays = is_sure and None not in (cash, *back), is_sure and None not in stays
     return Record(
         after=money.sum_of([cash or "", *back]) if knows_back else None,
         stays=money.sum_of(stays) if knows_stays else None,
@@ -126,6 +135,7 @@ def _position(
     """
     base = f"/app/mandates/{public_id}/unwind?market={row['market']}"
     simulation = (call or {}).get("simulation")
+    problem = refusal.view(refused, public_id)
     return Record(
         name=row["name"] or "",
         target=row["target"],
@@ -135,7 +145,8 @@ def _position(
         exit=None if call is None else _exit_view(call),
         gas=None if simulation is None else simulation["gas"],
         href=f"{base}{query}" if row["by_name"] and query is not None else None,
-        problem=refusal.view(refused, public_id),
+        problem=problem,
+        is_gone=problem is not None and problem["code"] == "no_position",
     )
 
 

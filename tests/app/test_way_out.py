@@ -170,3 +170,38 @@ async def test_a_mandate_that_has_ended_needs_no_stop(sqlite_url: str, evm: Evm)
         page = await browser.get(f"{base}/leave")
         assert f"{base}/stop" not in page.links()
         assert f"{base}/unwind?market=hard" in page.links()
+
+
+async def test_what_was_sent_before_the_browser_was_closed_is_not_offered_again(
+    sqlite_url: str, evm: Evm
+) -> None:
+    async with opened(sqlite_url, evm) as (site, markets):
+        world = site.world
+        m, browser, page = await way_out(site, stopped(world, markets, "hard", "pool"))
+
+        async def closed(market: str) -> str:
+            told = await m.as_owner("mandate_unwind_call", market=market, share_bps=10_000)
+            _, tx = await world.mined(m.owner_wallet, told.body["call"], gas=900_000)
+            return tx
+
+        tx = await closed("hard")
+        page = await browser.get(f"/app/mandates/{m.id}/leave")
+        fine(page)
+        assert "If you have just closed this position, its amount joins the cash" in page.said
+        assert "Nothing was sent" not in page.said
+        assert "Stays in marketsnot known yet" in page.said
+        again = await browser.get(f"/app/mandates/{m.id}/unwind?market=hard")
+        assert "Nothing is left in this market." in again.said
+        assert "The agent has to fix this" not in again.said
+        for one in (tx, await closed("pool")):
+            assert (await m.as_owner("owner_vault_tx", tx_hash=one)).status == 200
+        call = (await m.as_owner("owner_withdraw_call")).body["call"]
+        _, tx = await world.mined(m.owner_wallet, call, gas=900_000)
+        for path in ("", "/leave"):
+            page = await browser.get(f"/app/mandates/{m.id}{path}")
+            fine(page)
+            assert "The vault is settled; its figures follow once" in page.said
+            assert f"/app/mandates/{m.id}/withdraw" not in page.links()
+        assert (await m.as_owner("owner_vault_tx", tx_hash=tx)).status == 200
+        page = await browser.get(f"/app/mandates/{m.id}")
+        assert "everything is paid out. You have nothing to do." in page.said
