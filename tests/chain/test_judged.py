@@ -18,7 +18,7 @@ from chain.rpc.decoding import Header
 from chain.rpc.errors import NodeError
 from domain.refusals import Refused, refusal
 from tests.chain.test_left_out import read_by
-from tests.server.bad_nodes import Node
+from tests.server.bad_nodes import Node, twin
 from tests.world import World, own_evm
 
 evm = own_evm
@@ -88,7 +88,8 @@ async def test_two_are_asked_at_once_and_the_third_only_where_they_differ(chain:
 async def test_who_contradicts_two_others_is_named_until_it_says_the_same(chain: EvmChain) -> None:
     await quorum_read(chain, LOGS, Answers(chain, 8, 7, 7))
     assert faults(chain) == {1: CONTRADICTS}
-    await quorum_read(chain, "a receipt", Answers(chain, 7, 7, 7))
+    gone = chain.node().unavailable("no answer")
+    await quorum_read(chain, "a receipt", Answers(chain, 7, gone, 7))
     assert faults(chain) == {1: CONTRADICTS}, "agreement on something else"
     # One with a fault is asked last: here the others differ.
     await quorum_read(chain, "the logs of block 8", Answers(chain, 7, 8, 7))
@@ -174,4 +175,39 @@ async def test_a_step_is_of_the_block_that_most_have_and_its_refusals_are_its_ow
 
         with pytest.raises(Refused, match="not_configured"):
             await at.step(refuses)
+        assert faults(chain) == {}
+
+
+async def test_a_block_counts_as_two_of_three_name_it(world: World) -> None:
+    other, still = Node(world, "minority fork"), Node(world, "stands still")
+    async with read_by(world, [Node(world), other, still]) as chain:
+        for node in (other, still):
+            node.turn()
+        below = world.evm.chain.head.number
+        assert other.own is not None
+        twin_below = twin(other.own)
+        other.own.mine(world.evm.chain.head.timestamp + 7)
+        world.evm.chain.mine()
+        at = await agreed_view(chain, world.clock.now())
+        first, forked, _ = chain.views
+        (block,) = await first.blocks(below + 1)
+        await at.confirm(forked, below, None, top=below + 1)
+        with pytest.raises(Refused) as caught:
+            await at.confirm(first, below + 1, block)
+        assert "do not agree on block" in caught.value.refusal.reason
+        still.own = None
+        await at.confirm(first, below + 1, block)
+        assert list(faults(chain)) == [2]
+        for view, number, expected in ((forked, below + 1, None), (forked, below, None)):
+            with pytest.raises(Refused) as caught:
+                await at.confirm(view, number, expected, top=below + 1)
+            assert "lost a block that the others have" in caught.value.refusal.reason
+        (was,) = await forked.blocks(below + 1)
+        with pytest.raises(Refused) as caught:
+            await at.confirm(first, below + 1, was)
+        assert "lost a block that the others have" in caught.value.refusal.reason
+        # It has no block there any more, which is no other one.
+        chain.node().note(1, "another fork", None)
+        other.own = twin_below
+        await at.confirm(first, below + 1, block)
         assert faults(chain) == {}
