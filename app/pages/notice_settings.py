@@ -13,7 +13,7 @@ from app.components import asks
 from app.components import refusal as refusals
 from app.language import language_of
 from app.page_context import OperationRefused, PageRequest, PageRoute
-from app.replies import Json, Record
+from app.replies import Record
 from app.words import notices
 from app.words.text import _, use_language
 from domain.refusals import Refused, refusal
@@ -30,14 +30,16 @@ async def show_settings(
 ) -> web.Response:
     """All choices on one page; after a refusal what was typed stays."""
     read = await visit.run("owner_notice_settings")
-    typed = visit.form if refused else None
+    # The forms of the channels are refused on this page too, and hold none of the choices.
+    chosen = _typed(visit) if "zone" in visit.form else read
     view = Record(
         read,
+        quiet=chosen["quiet"],
         kinds=tuple(
             Record(
                 name=name,
                 text=text,
-                on=tuple(_is_on(visit, read, typed, c, name) for c in CHANNELS),
+                on=tuple(name in chosen[c] for c in CHANNELS),
             )
             for name, text in notices.KINDS.items()
         ),
@@ -49,19 +51,19 @@ async def show_settings(
     return visit.show("notice_settings.html", view, refused=refused, registers=True)
 
 
-def _is_on(visit: PageRequest, read: Json, typed: object, channel: str, kind: str) -> bool:
-    chosen = visit.form.getall(channel, []) if typed is not None else read[channel]
-    return kind in chosen
+def _typed(visit: PageRequest) -> Record:
+    """The choices of the form."""
+    kinds = {c: tuple(map(str, visit.form.getall(c, []))) for c in CHANNELS}
+    quiet: Record | None = None
+    if visit.field("quiet"):
+        hours = {name: visit.field(name) or "" for name in ("zone", "begins", "ends")}
+        quiet = Record(hours, approvals_break_through=visit.field("through") is not None)
+    return Record(kinds, quiet=quiet)
 
 
 async def save(visit: PageRequest) -> web.Response:
     """Replace all choices."""
-    chosen = {c: [str(k) for k in visit.form.getall(c, [])] for c in CHANNELS}
-    quiet: dict[str, object] | None = None
-    if visit.field("quiet"):
-        quiet = {name: visit.field(name) or "" for name in ("zone", "begins", "ends")}
-        quiet["approvals_break_through"] = visit.field("through") is not None
-    await visit.run("owner_notice_settings_put", **chosen, quiet=quiet)
+    await visit.run("owner_notice_settings_put", **_typed(visit))
     return visit.go(HERE)
 
 

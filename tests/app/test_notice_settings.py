@@ -62,6 +62,18 @@ async def test_choices_are_saved_and_shown_as_they_were_chosen(site: Site) -> No
     wrong = await browser.submit(HERE, HERE, **chosen, **hours | {"zone": "Mars/Base"})
     assert wrong.status == 400
     assert wrong.one("div", role="alert")
+    typed = [e.attributes["value"] for n in hours for e in wrong.all("input", name=n)]
+    assert typed == ["Mars/Base", "21:30", "06:00", "on"]
+    assert [
+        (e.attributes["name"], e.attributes["value"]) for e in wrong.all("input", checked="")
+    ] == on
+    # Another form of the page that is refused leaves them as they are: saved next, they stay.
+    other = await browser.submit(HERE, f"{HERE}/email", address="nobody")
+    assert other.status == 400
+    assert [
+        (e.attributes["name"], e.attributes["value"]) for e in other.all("input", checked="")
+    ] == on
+    assert other.one("input", id="zone").attributes["value"] == "Europe/Berlin"
 
 
 @pytest.mark.parametrize(("language", "kept"), [("de", "de"), ("", "en")])
