@@ -104,11 +104,13 @@ async def show_agent(
     grants = await visit.run("owner_agent_grants", agent_id=agent_id)
     hosted = await visit.run("owner_agent_hosted_key", agent_id=agent_id)
     stored = {n: rules.typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
-    values: Mapping[str, str] = visit.form if refused else stored
+    # The forms of keys are refused on this page too, and hold nothing of the policy.
+    is_typed = not visit.form.keys().isdisjoint(NUMBERS)
+    values: Mapping[str, str] = visit.form if is_typed else stored
     view = Record(
         agent=agent,
         status=TAKES[agent["accepts_mandates"]],
-        accepts="accepts_mandates" in visit.form if refused else policy["accepts_mandates"],
+        accepts="accepts_mandates" in visit.form if is_typed else policy["accepts_mandates"],
         changes=policy["changes"],
         numbers=_settings(NUMBERS, values),
         texts=_settings(JSON_FIELDS, values),

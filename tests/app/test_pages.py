@@ -447,6 +447,14 @@ async def test_a_policy_is_written_whole_and_its_log_says_what_changed(site: Sit
     assert "Paid information per daynot set1,000.25 USDC" in "".join(
         page.source and page.one("main").text.split("\n")
     )
+    # A refused key leaves the policy on its page as it is: saved next, it stays.
+    for _ in range(2):
+        full = await browser.submit(path, f"{path}/keys")
+    assert full.status == 409
+    for name in ("per_tx_cap_usdc", "slippage_bps", "credit_budget_daily"):
+        shown = full.one("input", name=name).attributes["value"]
+        assert shown == page.one("input", name=name).attributes["value"], name
+    assert "checked" in full.one("input", name="accepts_mandates").attributes
     policy = await site.world.ok("agent_policy", m.owner, agent_id=m.agent.user_id)
     assert (policy["slippage_bps"], policy["credit_budget_daily"]) == (50, 100_025)
     percentages = [("slippage_bps", typed) for typed in ("much", "1_0", "٢٥", "-5", "1e2", "0.001")]
