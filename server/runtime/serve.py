@@ -133,9 +133,11 @@ async def serve_until(
 
 
 async def _tell_who_waits(deps: Deps) -> None:
-    """Tell who waits for a lock of another process, or in an act, while there is somebody to."""
+    """Tell who waits for a lock of another process, or for something outside, while there is
+    somebody to.
+    """
     deps.store.leave()
-    if deps.shutdown.begin():
+    if await deps.shutdown.end():
         await asyncio.sleep(ANSWER_S)
 
 

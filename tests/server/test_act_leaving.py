@@ -78,3 +78,30 @@ async def test_an_act_that_waits_while_its_process_ends_is_told_to_be_repeated(
             again = await stage.act(http, door)
             assert again["outcome"] == "landed", (door, again)
             assert await sent_by(stage.m) == number, door
+
+
+async def test_what_asks_the_chain_while_its_process_ends_is_told_to_be_repeated(
+    stage: Stage,
+) -> None:
+    """A node that does not answer: nothing has happened yet, and the connection is not cut under the agent."""
+    m, told = stage.m, dict[str, Any]()
+    stage.node.asked, stage.node.at = asyncio.Event(), "eth_call"
+    url = f"{stage.service.base}/wallet/mandates/{m.id}/execute-call"
+    data = m.world.deposit_data(m.vault, "10")
+    body = {"target": m.world.evm.market, "data": data, "approve_amount": "10"}
+
+    async def ask() -> None:
+        headers = {"X-Service-User-Key": stage.key}
+        async with ClientSession() as http, http.post(url, json=body, headers=headers) as reply:
+            told.update(await reply.json())
+
+    with anyio.fail_after(STUCK_S):
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await stage.node.asked.wait()
+            code, took = await terminated(stage.service.process)
+    assert code == 0, stage.service.heard.whole()[-2_000:]
+    assert (told["error"], told["retry_safe"]) == ("storage_unavailable", True), told
+    assert took < WITHIN_S
+    stage.node.at = ""
+    await asyncio.to_thread(stage.service.start)

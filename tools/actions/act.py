@@ -20,9 +20,9 @@ from tools.actions.execute_call import EXECUTE_REFUSALS
 from tools.actions.sending import Sign, in_ms
 from tools.context.access import load_mandate
 from tools.model.operation import HEAVY, Caller, Deps, HandlerResult, Operation
+from tools.model.shutdown import ENDING
 
 WAIT_MS: Final = 20_000
-ENDING: Final = "this process ends and asks it no more"
 
 
 # -- whose key signs

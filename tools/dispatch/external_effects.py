@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
 from domain.refusals import Refused
+from storage.errors import Unavailable
 from storage.unit_of_work import UnitOfWork
 from tools.dispatch.idempotency import (
     IdempotencyKey,
@@ -30,6 +31,7 @@ from tools.model.operation import (
     RequestContext,
     RequestModel,
 )
+from tools.model.shutdown import ENDING, GRACE
 
 T = TypeVar("T")
 log = logging.getLogger("wallet.effects")
@@ -63,8 +65,7 @@ class EffectRunner:
                 return started
             (value,) = started
         try:
-            async with asyncio.timeout(self.effect.bound_s):
-                done = await self.effect.act(self.deps, self.caller, value)
+            done = await self._act(value)
         except Refused:
             await self._in_transaction(lambda uow, now: self._undo(uow, now, value))
             raise
@@ -78,6 +79,13 @@ class EffectRunner:
             return await self._in_transaction(lambda uow, now: self._finish(uow, now, value, done))
         except Exception:
             raise await self._lost() from None
+
+    async def _act(self, value: object) -> object:
+        """Errors: `Unavailable` where this process ends before; it may be done all the same."""
+        with self.deps.shutdown.ends(GRACE):
+            async with asyncio.timeout(self.effect.bound_s):
+                return await self.effect.act(self.deps, self.caller, value)
+        raise Unavailable(ENDING)
 
     def _ctx(self, uow: UnitOfWork, now: datetime) -> RequestContext[RequestModel, object]:
         return request_context(uow, self.deps, self.caller, now, request=self.request)

@@ -55,6 +55,7 @@ from tools.model.operation import (
     RequestModel,
     Transport,
 )
+from tools.model.shutdown import ENDING, GRACE
 from tools.model.switches import switches
 from tools.model.telemetry import log_context, mandate_of
 from tools.model.truncation import smaller_page, truncate_result
@@ -246,8 +247,10 @@ async def _perform(
     if key is not None and not KEY_FORM.fullmatch(key):
         raise invalid("idempotency_key", "1 to 128 characters from letters, digits and . _ : -")
     if op.pass_through is not None:
-        answer = await op.pass_through(deps, caller, request)
-        return answer if isinstance(answer, OperationResult) else to_result(op, answer)
+        with deps.shutdown.ends(GRACE):
+            answer = await op.pass_through(deps, caller, request)
+            return answer if isinstance(answer, OperationResult) else to_result(op, answer)
+        raise Unavailable(ENDING, unknown=op.writes)
     idempotency_key = key_of(op, caller, request, arguments, key)
     if op.effect is not None:
         doing = EffectRunner(
@@ -290,9 +293,10 @@ async def _gather_facts(
     """
     if op.gather is None:
         return None, now
-    with deps.chains.request_deadline():
+    with deps.shutdown.ends(GRACE), deps.chains.request_deadline():
         facts = await op.gather(deps, caller, request)
-    return facts, deps.clock.now() if op.writes else now
+        return facts, deps.clock.now() if op.writes else now
+    raise Unavailable(ENDING)
 
 
 def _read_set(

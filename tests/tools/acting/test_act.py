@@ -131,7 +131,7 @@ async def test_an_act_in_a_process_that_is_about_to_end_begins_nothing(
     world: World, keys: AgentKeys
 ) -> None:
     m = await hosted(world)
-    world.deps.shutdown.begin()
+    assert not await world.deps.shutdown.end()
     told = await enter(m, "in-1", "40")
     assert (told.status, told.body["error"]) == (503, "storage_unavailable")
     assert told.body["retry_safe"] is True

@@ -152,3 +152,41 @@ async def test_a_process_that_is_killed_after_the_post_leaves_an_unknown_outcome
     await store.write(lambda uow: uow.idempotency.complete("u_agent:order", "k", 201, {"size": 7}))
     assert (await order(venue, deps)).body == {"size": 7}
     assert venue.posts == []
+
+
+async def test_an_effect_that_hangs_while_its_process_ends_is_answered_and_never_done_again(
+    store: Store,
+) -> None:
+    posted = anyio.Event()
+
+    async def hang() -> None:
+        posted.set()
+        await anyio.sleep_forever()
+
+    venue, deps = Venue(on_post=hang), deps_on(store, Clock())
+    with anyio.fail_after(STUCK_S):
+        first = asyncio.create_task(order(venue, deps))
+        await posted.wait()
+        assert await deps.shutdown.end()
+        answer = await first
+    assert answer.body["error"] == "outcome_unknown"
+    assert [step["text"] for step in answer.body["next"]]
+    again = await order(Venue(), deps_on(store, Clock()))
+    assert again.body["error"] == "outcome_unknown"
+    assert venue.posts == [7]
+
+
+async def test_an_effect_that_ends_soon_is_waited_for_while_its_process_ends(store: Store) -> None:
+    posted = anyio.Event()
+
+    async def soon() -> None:
+        posted.set()
+        await anyio.sleep(0.01)
+
+    venue, deps = Venue(on_post=soon), deps_on(store, Clock())
+    with anyio.fail_after(STUCK_S):
+        first = asyncio.create_task(order(venue, deps))
+        await posted.wait()
+        assert await deps.shutdown.end()
+        assert (await first).status == 201
+    assert not await deps.shutdown.end()
