@@ -31,6 +31,7 @@ TITLES: Final[Mapping[str, str]] = {
     "paused": _("You paused the agent"),
     "resumed": _("You resumed the agent"),
     "stop": _("Stopped"),
+    "cancelled": _("You cancelled the mandate"),
     "payout": _("The agent’s share was paid"),
     "resolve": _("Result"),
     "paid_read": _("Paid for information"),

@@ -97,6 +97,24 @@ def instruction(mandate: Mandate) -> Step:
     )
 
 
+def cancellation(mandate: Mandate) -> tuple[Step, ...]:
+    """That the owner cancelled the mandate, its newest step; none of another."""
+    if mandate.cancelled_at is None:
+        return ()
+    step_id = f"{mandate.public_id}:cancelled"
+    step = Step(
+        id=step_id,
+        group=step_id,
+        kind="control",
+        code="cancelled",
+        status="done",
+        at=mandate.cancelled_at,
+        reported_by="owner",
+        clauses=CLAUSES.get("control", ()),
+    )
+    return (step,)
+
+
 def grouped(steps: Sequence[Step]) -> list[Step]:
     """Groups newest first; inside a group in reading order."""
     groups: dict[str, list[Step]] = {}
@@ -138,10 +156,11 @@ def event_steps(events: Sequence[Event], make: StepOf = to_step) -> list[Step]:
 
 
 def pinned(snapshot: MandateSnapshot) -> list[Step]:
-    """Pending approvals, newest first."""
+    """The steps above the rows: a cancellation, and pending approvals, newest first."""
     now = snapshot.now
     items = (pending_step(a, now) for a in snapshot.approvals if a.status_at(now) == "pending")
-    return sorted(items, key=lambda s: (s.at, s.id), reverse=True)
+    waiting = sorted(items, key=lambda s: (s.at, s.id), reverse=True)
+    return [*cancellation(snapshot.mandate), *waiting]
 
 
 def record_steps(snapshot: MandateSnapshot, make: StepOf = to_step) -> list[Step]:

@@ -65,6 +65,11 @@ async def test_a_draft_is_thrown_away_and_signed_terms_without_a_vault_are_cance
         done = await browser.submit(at, f"{base}/cancel")
         assert (done.status, done.headers["Location"]) == (303, "/app/mandates")
         assert (await m.read())["mandate"]["status"] == "cancelled"
+        for path in ("", "/record"):
+            told = (
+                (await browser.get(f"/app/mandates/{m.id}{path}")).one("ol", class_="record").text
+            )
+            assert told.split("UTC", 1)[1].strip().startswith("You cancelled the mandate"), told
 
 
 async def test_a_label_of_another_is_text_on_the_terms(site: Site) -> None:

@@ -19,7 +19,7 @@ from domain.reads.fees import Fees
 from domain.reads.limits import Limits, LimitsNow, limits_now
 from domain.reads.progress import PendingClaims, Progress, pending_claims
 from domain.reads.purse import PaymentRead, PurseRead
-from domain.reads.record import each_step, grouped, instruction, pinned
+from domain.reads.record import cancellation, each_step, grouped, instruction, pinned
 from domain.reads.row_models import LedgerRow
 from domain.reads.step import Step
 from domain.reads.summary import OF_TERMS, PARTS, MandateSummary, summary
@@ -300,11 +300,13 @@ async def read_events(deps: Deps, caller: Caller, request: PageIn) -> RenderedRe
 
 
 async def read_steps(deps: Deps, caller: Caller, request: PageIn) -> RenderedResult[StepPage]:
-    """The whole record, newest first, paged, each step out of what is kept; the instruction closes
-    the last page.
+    """The whole record, newest first, paged, each step out of what is kept; a cancellation opens
+    the first page, and the instruction closes the last one.
     """
     page, mandate, more = await _rows(deps, caller, request)
     steps = grouped(await map_cooperatively(each_step(page, KEPT.step_of), _unchanged))
+    if request.cursor is None:
+        steps = [*cancellation(mandate), *steps]
     if more is None:
         steps = [*steps, instruction(mandate)]
     return RenderedResult({"items": await map_cooperatively(steps, KEPT.step), "next_cursor": more})
