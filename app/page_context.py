@@ -16,6 +16,7 @@ from app.assets import BUILD
 from app.language import language_of
 from app.replies import Json, Record, freeze, thaw
 from app.templates import render
+from app.words.other_layers import in_language
 from tools.dispatch.run import run
 from tools.model.operation import Caller, Deps, Operation
 
@@ -141,9 +142,9 @@ class PageRequest:
             return None, refused.block
 
     def chain_name(self, chain_id: int) -> str:
-        """Display name of a network; its number where this service has no other."""
-        chains = self.deps.chains
-        return chains.get(chain_id).name if chain_id in chains.ids() else f"Chain {chain_id}"
+        """Name of a network in the reader's language; its number where there is no other."""
+        chains, unnamed = self.deps.chains, f"chain {chain_id}"
+        return in_language(chains.get(chain_id).name if chain_id in chains.ids() else unnamed)
 
     def has_purses(self, chain_id: int) -> bool:
         """True on a network where mandates can pay for web services."""

@@ -74,7 +74,7 @@ def _replayed_contracts(chain: DevChain) -> Deployed:
     return Deployed(usdc, factory, lens, market, value, deployer, hub)
 
 
-def chain_settings(net: Devnet, poll_s: int = 2) -> ChainSettings:
+def chain_settings(net: Devnet, poll_s: int = 2, name: str | None = None) -> ChainSettings:
     """The settings of a service in this process that uses the chain."""
     return ChainSettings(
         rpc_url=net.rpc_url,
@@ -85,6 +85,7 @@ def chain_settings(net: Devnet, poll_s: int = 2) -> ChainSettings:
         purse_hub=net.deployed.purse_hub,
         confirmations=0,
         poll_s=poll_s,
+        name=name,
     )
 
 

@@ -83,7 +83,6 @@ async def _show_terms(
         note=note,
         clauses=_chosen(shown["clauses"], view["ask"]) if shows else (),
         exposure=shown["exposure"] if shows else None,
-        ready=False,
     )
     return visit.show("start.html", view, refused=refused)
 
@@ -118,7 +117,6 @@ async def _show_draft(
         note=m["purpose"],
         clauses=read["clauses"],
         exposure=None if m["needs_review"] else read["exposure"],
-        ready=(m["agent_id"] is not None or m["open_board"]) and not m["needs_review"],
     )
     return visit.show("start.html", view, refused=refused, chain_id=m["chain_id"])
 

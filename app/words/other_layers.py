@@ -257,6 +257,8 @@ REASONS: Final = (
     _("The agent has {number} live keys; revoke one first."),
     _("the stop line"),
     # What a service is not set up for.
+    _("development chain"),
+    _("second development chain"),
     _("chain {number}"),
     _("reading chain {number}"),
     _("vaults on chain {number}"),

@@ -156,7 +156,7 @@ def _settings(
         default_chain_id=CHAIN_ID,
         chains={
             CHAIN_ID: chain_settings(net, poll_s=1),
-            ASKING_CHAIN_ID: chain_settings(asking, poll_s=1),
+            ASKING_CHAIN_ID: chain_settings(asking, poll_s=1, name="second development chain"),
         },
         keeper_private_key=SecretStr(net.keeper_key),
         markets_file=markets,

@@ -13,9 +13,11 @@ import pytest
 from app import assets
 from app.components import refusal as refusals
 from app.language import language_of
+from app.words.other_layers import in_language
 from app.words.refusals import in_words
 from app.words.text import ENGLISH, LANGUAGES, catalogue, use_language
 from app.words.text import _ as sentence
+from chain.networks import NETWORKS
 from devtools.texts import LANGUAGES as FOLDER
 from devtools.texts import sources, updated
 from domain.refusal_kinds.kind import RefusalKind
@@ -133,6 +135,7 @@ async def test_pages_are_whole_in_the_language_that_is_chosen(site: Site) -> Non
         clauses = "".join(e.text for e in page.elements if "data-clause" in e.attributes)
         left = [t for t in texts if t in page.said and t not in clauses and german.gettext(t) != t]
         assert left == [], path
+        assert " chain 31337 " not in page.said, path
     hall = await browser.get("/app/hall")
     browser.cookies["language"] = "en"
     assert (await browser.get("/app/hall", If_None_Match=hall.headers["ETag"])).status == 200
@@ -202,6 +205,15 @@ def test_a_sentence_of_the_registry_is_found_again_with_its_values(kind: Refusal
             else format_usdc(str(value)) if form == ":usdc" else value
         )  # fmt: skip
         assert str(shown) in told, name
+
+
+@pytest.mark.parametrize("name", [n.name for n in NETWORKS.values() if "chain" in (n.name or "")])
+def test_a_network_that_is_no_public_one_has_a_name_in_every_language(name: str) -> None:
+    use_language("de")
+    try:
+        assert in_language(name) != name
+    finally:
+        use_language(ENGLISH)
 
 
 def test_a_sentence_of_another_form_stays_as_it_is() -> None:

@@ -297,6 +297,9 @@ async def test_a_draft_is_kept_with_what_is_still_open_and_filled_in_later(site:
     page = await browser.get(kept.headers["Location"])
     assert "If the agent turns hostile" in page.said
     assert (page.all("input", aria_invalid="true"), chosen(page, "ask")) == ([], ["never"])
+    # Of an agent that is chosen too: one button goes on, and it keeps what is typed.
+    assert (await browser.post(at, form(page, agent="board", then="stay"))).status == 303
+    assert (await browser.get(at)).said.count("Review and sign terms") == 1
 
 
 async def test_of_an_unclear_draft_no_page_shows_a_budget_that_nobody_named(site: Site) -> None:

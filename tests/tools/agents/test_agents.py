@@ -244,7 +244,8 @@ async def test_nobody_else_takes_the_name_of_an_agent_that_is_ranked(both: World
     earlier = await registered(both, other, name="Scout Ω")  # neither was ranked
     await rank(both, ranked)
     third = (await both.owner())[0]
-    for name in ALIKE:
+    await rank(both, (await registered(both, other, name="Kot"))["agent_id"])
+    for name in (*ALIKE, "кот", "Кот"):
         why = refused_name(await both.do("owner_agent_register", third, name=name))
         assert "ranked in the Hall" in why, name
         assert "Scout" not in why
