@@ -11,8 +11,8 @@ from domain.mandates.targets import VENUE
 
 INACTIVE: Final[Mapping[str, str]] = {
     "at_stop": _(
-        "Stored with your signature but not active: this service sends no transaction of its own "
-        "here, so nothing is closed by itself."
+        "Stored with your signature but not active: the keeper runs in dry-run mode here, so "
+        "nothing is closed by itself."
     ),
     "asking": _(
         "Stored with your signature but not active: the approval gate is switched off here, so "
