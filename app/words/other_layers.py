@@ -258,7 +258,6 @@ REASONS: Final = (
     _("the stop line"),
     # What a service is not set up for.
     _("development chain"),
-    _("second development chain"),
     _("chain {number}"),
     _("reading chain {number}"),
     _("vaults on chain {number}"),
