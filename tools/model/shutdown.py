@@ -23,15 +23,16 @@ class Shutdown:
 
     async def end(self) -> bool:
         """End what waits, each after its grace, and from now on whatever would; True where
-        something did.
+        something did. It takes twice the longest grace at most, whatever comes meanwhile.
         """
         self._has_begun = True
         for scope, grace in self._waiting.items():
             scope.deadline = anyio.current_time() + grace.total_seconds()
         is_waiting = bool(self._waiting)
-        while self._waiting:
-            self._over = anyio.Event()
-            await self._over.wait()
+        with anyio.move_on_after(2 * GRACE.total_seconds()):
+            while self._waiting:
+                self._over = anyio.Event()
+                await self._over.wait()
         return is_waiting
 
     @contextmanager
