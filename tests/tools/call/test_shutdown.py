@@ -12,9 +12,12 @@ from tools.model.shutdown import GRACE, Shutdown
 async def test_the_end_comes_however_many_more_begin_to_wait() -> None:
     shutdown, ended = Shutdown(), 0
 
+    waiting = anyio.Event()
+
     async def wait() -> None:
         nonlocal ended
         with shutdown.ends(GRACE):
+            waiting.set()
             await anyio.sleep_forever()
         ended += 1
 
@@ -25,7 +28,7 @@ async def test_the_end_comes_however_many_more_begin_to_wait() -> None:
 
     async with anyio.create_task_group() as group:
         group.start_soon(come_again)
-        await anyio.sleep(0)
+        await waiting.wait()
         with anyio.fail_after(4 * GRACE.total_seconds()):
             assert await shutdown.end()
         group.cancel_scope.cancel()
