@@ -30,6 +30,7 @@ async def show_books(visit: PageRequest, refused: OperationRefused | None = None
         problem=refusal.view(refused and refused.block),
         name=visit.field("name") or "",
         start=visit.field("start_usdc") or "",
+        agent=visit.field("agent") or "",
     )
     return visit.show("books.html", view, refused=refused)
 

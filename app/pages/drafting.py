@@ -146,6 +146,7 @@ async def _view(
         problem=problem,
         wrong=wrong,
         other_calls=len(others),
+        keeps_others="terms" not in form or form.get("others") == "keep",
         can_pay="pays" in form or visit.has_purses(m["chain_id"]),
         left_by_agent=left_by_agent(others, markets),
     )

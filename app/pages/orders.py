@@ -21,6 +21,7 @@ from app.words.text import _
 A_PAGE: Final = 50
 OFFERED: Final = ("product", "mark_px", "status", "funding_hourly", "max_leverage")
 FOUND: Final = 10
+LIMITS: Final = ("per_order_usdc", "per_day_usdc")
 EMPTY: Final = Record(
     dict.fromkeys(("product", "amount", "limit_px", "slippage_bps", "reduce_only", "book"), ""),
     why="",
@@ -37,7 +38,7 @@ async def show_orders(visit: PageRequest) -> web.Response:
 
 
 async def _view(visit: PageRequest) -> Record:
-    return orders_view(
+    view = orders_view(
         await visit.run("trade_me"),
         await visit.run("trade_positions"),
         await visit.run("order_pending"),
@@ -48,6 +49,7 @@ async def _view(visit: PageRequest) -> Record:
         # What was chosen is found again on a page that answers a form.
         find=visit.query("find") or visit.field("product") or "",
     )
+    return Record(view, lowered=Record({name: visit.field(name) or "" for name in LIMITS}))
 
 
 def orders_view(
@@ -94,6 +96,7 @@ def orders_view(
         look=None,
         problem=None,
         instead="",
+        lowered=Record(dict.fromkeys(LIMITS, "")),
     )
 
 
@@ -231,7 +234,7 @@ async def close_order(visit: PageRequest) -> web.Response:
 
 async def lower_limits(visit: PageRequest) -> web.Response:
     """Lower the limits; they never go up here."""
-    limits = {n: visit.field(n) for n in ("per_order_usdc", "per_day_usdc")}
+    limits = {n: visit.field(n) for n in LIMITS}
     await visit.run("trade_limits", **limits)
     return visit.go(f"{HERE}#limits")
 

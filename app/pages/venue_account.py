@@ -17,6 +17,7 @@ from domain.refusals import Refused, refusal
 from domain.trading.venue_values import Network
 
 HERE: Final = "/app/own"
+DAYS: Final = "14"
 STEPS: Final[Mapping[str, str]] = {
     "link": _("Link the wallet that you trade with."),
     "enable": _("Approve an order key."),
@@ -55,6 +56,7 @@ async def _view(visit: PageRequest) -> Record:
     status = await visit.run("own_status")
     terms, config = await visit.run("own_terms"), await visit.run("builder_fee_config")
     key, keeper, offer = status["order_key"], status["keeper_key"], status["enable_keeper"]
+    typed_kind = "keeper" if visit.field("kind") == "keeper" else "order"
     keeper_name = keeper["name"] if keeper else offer["agent_name"] if offer else None
     return Record(
         status,
@@ -73,6 +75,8 @@ async def _view(visit: PageRequest) -> Record:
             address=None,
         ),
         challenge=None,
+        typed=visit.field("address") or "",
+        days=Record({"order": DAYS, "keeper": DAYS, typed_kind: visit.field("days") or DAYS}),
     )
 
 
