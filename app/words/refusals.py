@@ -14,7 +14,7 @@ from app.words.other_layers import in_language
 from app.words.status import state
 from app.words.text import _
 from app.words.times import moment
-from domain.refusals import REFUSALS
+from domain.refusals import REFUSALS, Refused
 from domain.times import MONTHS
 
 ALONE: Final[Mapping[str, str]] = {
@@ -215,12 +215,19 @@ def sentences(code: str, reason: str, shown_state: str = "") -> tuple[Markup, ..
         typed = values["value"].strip("'\"")
         if values["why"] == NOT_PLAIN:
             return (escape(_(PLAIN_AMOUNT).format(value=typed)),)
-        shown = money.sentence_amount(typed) if AMOUNT.fullmatch(typed) else f"“{typed}”"
-        reason = reason.replace(values["value"], shown, 1)
+        reason = reason.replace(values["value"], _typed(typed), 1)
     sentence = dated(in_words(code, reason))
     if own is None or (code == "conflict" and STANDS.fullmatch(reason)):
         return (sentence,)
     return (escape(own), sentence) if code in BESIDE_REASON else (escape(own),)
+
+
+def _typed(text: str) -> str:
+    """A refused amount in the one form; quoted where it has none, or is above any amount."""
+    try:
+        return money.sentence_amount(text) if AMOUNT.fullmatch(text) else f"“{text}”"
+    except Refused:
+        return f"“{text}”"
 
 
 def in_fields(problems: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
