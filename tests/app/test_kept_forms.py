@@ -294,3 +294,28 @@ async def test_a_refused_request_to_connect_empties_no_form_of_its_page(
         await walk.page(await c.link(scope="wallet:act"))
         await walk.page(f"/app/agents/{c.mandate.agent.user_id}")
         walk.check()
+
+
+async def test_another_language_and_an_ended_session_leave_what_is_saved_on_a_page(
+    told: Site,
+) -> None:
+    m, browser, _ = await told.of(LIVES["working"](told.world))
+    await chosen(m, browser)
+    unsent: set[str] = set()
+    for path in stations(await values_of(m), opened()):
+        browser.cookies.pop("language", None)
+        shown = forms_of(await browser.get(path), path)
+        own = {"csrf": (await browser.get("/app")).token(), "language": "de"}
+        switched = await browser.post("/app/language", own, Referer=browser.base + path)
+        assert (switched.status, switched.headers["Location"]) == (303, path)
+        assert states(forms_of(await browser.get(path), path)) == states(shown), path
+        stranger = Browser(browser.base, told.http)
+        for form in (f for f in map(typed_over, shown) if f.action != "/app/session"):
+            answer = await stranger.post(form.action, form.body(None), Referer=browser.base + path)
+            if answer.status == 401:
+                unsent.add(form.action)
+                assert answer.one("input", name="next").attributes["value"] == path
+            else:
+                assert answer.status != 303, form.action
+        assert states(forms_of(await browser.get(path), path)) == states(shown), path
+    assert len(unsent) > 5
