@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -22,6 +23,7 @@ from domain.refusals import Refused, invalid, refusal
 AMOUNTS: Final = ("per_tx_cap_usdc", "total_cap_usdc", "credit_budget_daily")
 SHARES: Final = ("min_net_bps", "max_cost_bps", "slippage_bps")
 NUMBERS: Final = (*AMOUNTS, *SHARES)
+ACCEPTS: Final = "accepts_mandates"
 TAKES: Final[Mapping[bool, Pill]] = {
     True: Pill("good", _("Takes mandates")),
     False: Pill("calm", _("Takes no mandates")),
@@ -103,7 +105,7 @@ async def show_agent(
     offers = await visit.run("agent_offers", agent_id=agent_id, limit=20)
     grants = await visit.run("owner_agent_grants", agent_id=agent_id)
     hosted = await visit.run("owner_agent_hosted_key", agent_id=agent_id)
-    stored = {n: rules.typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
+    stored = _typed_policy(policy)
     # The forms of keys are refused on this page too, and hold nothing of the policy.
     is_typed = not visit.form.keys().isdisjoint(NUMBERS)
     values: Mapping[str, str] = visit.form if is_typed else stored
@@ -114,6 +116,7 @@ async def show_agent(
         changes=policy["changes"],
         numbers=_settings(NUMBERS, values),
         texts=_settings(JSON_FIELDS, values),
+        shown=visit.form.get("shown", "") if is_typed else _marks(stored),
         balances=tuple(
             Record(b, chain=visit.chain_name(b["chain_id"])) for b in balances["balances"]
         ),
@@ -127,6 +130,21 @@ async def show_agent(
         problem=refusals.view(refused and refused.block),
     )
     return visit.show("agent.html", view, refused=refused)
+
+
+def _typed_policy(policy: Json) -> dict[str, str]:
+    """A policy as its form sends it."""
+    fields = {n: rules.typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
+    return fields | {ACCEPTS: "1" if policy[ACCEPTS] else ""}
+
+
+def _marks(typed: Mapping[str, str]) -> str:
+    """Short marks of the values that a form shows: a later value that has another was changed."""
+    return " ".join(f"{n}={_mark(text)}" for n, text in typed.items())
+
+
+def _mark(text: str) -> str:
+    return hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
 
 
 async def _row(visit: PageRequest, agent_id: str) -> Json:
@@ -254,9 +272,19 @@ async def end_held_key(visit: PageRequest) -> web.Response:
 
 
 async def write_policy(visit: PageRequest) -> web.Response:
-    """Replace the whole policy; an unchanged save writes nothing."""
+    """Replace the whole policy; an unchanged save writes nothing. What the form left as it showed
+    it stays as it is now: an older page takes no limit back that was set on a newer one.
+    """
     agent_id = visit.path_part("agent")
-    await visit.run("owner_agent_policy_put", agent_id=agent_id, **dict(_fields(visit)))
+    policy = await visit.run("agent_policy", agent_id=agent_id)
+    fields = dict(_fields(visit))
+    marks = dict(mark.partition("=")[::2] for mark in (visit.field("shown") or "").split())
+    kept = {
+        name: policy[name]
+        for name in (ACCEPTS, *NUMBERS, *JSON_FIELDS)
+        if marks.get(name) == _mark(visit.field(name) or "")
+    }
+    await visit.run("owner_agent_policy_put", agent_id=agent_id, **{**fields, **kept})
     return visit.go(f"/app/agents/{agent_id}#policy")
 
 
@@ -264,7 +292,7 @@ def _fields(visit: PageRequest) -> Iterator[tuple[str, object]]:
     """The form as the operation takes it. Errors: OperationRefused naming the field that cannot be
     read.
     """
-    yield "accepts_mandates", "accepts_mandates" in visit.form
+    yield ACCEPTS, ACCEPTS in visit.form
     for name in (*NUMBERS, *JSON_FIELDS):
         typed = visit.field(name)
         if typed is None:

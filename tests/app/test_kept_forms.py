@@ -319,3 +319,33 @@ async def test_another_language_and_an_ended_session_leave_what_is_saved_on_a_pa
                 assert answer.status != 303, form.action
         assert states(forms_of(await browser.get(path), path)) == states(shown), path
     assert len(unsent) > 5
+
+
+async def test_an_older_page_of_a_policy_takes_no_newer_limit_back(told: Site) -> None:
+    m, browser, _ = await told.of(LIVES["working"](told.world))
+    await chosen(m, browser)
+    at = f"/app/agents/{m.agent.user_id}"
+
+    async def tab() -> MultiDict[str]:
+        shown = forms_of(await browser.get(at), at)
+        return next(f for f in shown if f.action == f"{at}/policy").body(None)
+
+    older, newer = await tab(), await tab()
+    newer["per_tx_cap_usdc"] = "5"
+    assert (await browser.post(f"{at}/policy", newer)).status == 303
+    older["slippage_bps"] = "much"
+    refused = await browser.post(f"{at}/policy", older)
+    assert refused.status == 400
+    (again,) = (f for f in forms_of(refused, at) if f.action == f"{at}/policy")
+    sent = again.body(None)
+    sent["slippage_bps"] = "0.5"
+    assert (await browser.post(f"{at}/policy", sent)).status == 303
+    policy = await told.world.ok("agent_policy", m.owner, agent_id=m.agent.user_id)
+    assert (policy["per_tx_cap_usdc"], policy["slippage_bps"]) == ("5.000000", 50)
+    assert (policy["total_cap_usdc"], policy["accepts_mandates"]) == ("12.250000", True)
+    # What was changed on purpose is as it was typed last.
+    last = await tab()
+    last["per_tx_cap_usdc"] = ""
+    assert (await browser.post(f"{at}/policy", last)).status == 303
+    policy = await told.world.ok("agent_policy", m.owner, agent_id=m.agent.user_id)
+    assert policy["per_tx_cap_usdc"] is None
