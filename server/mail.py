@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from domain.mandates.notice_choices import MessageKind
 
 SEND_S: Final = 20
-TURN_S: Final = 20
-AT_ONCE: Final = 4
 _CODING: Final = "quoted-printable"  # which passes every mail server, whatever the letters
 
 
@@ -38,33 +36,21 @@ class Letter:
 
 
 class MailClient:
-    """Hands letters to the operator's mail server: few at a time, each within its bound."""
+    """Hands letters to the operator's mail server, each within its bound."""
 
     def __init__(self, server: MailServer, sender: str, own_host: str):
         self._server, self._sender, self._own_host = server, sender, own_host
-        self._turns = asyncio.Semaphore(AT_ONCE)
 
     async def send(self, letter: Letter) -> PostResult:
         """Send one. Errors: none; what goes wrong is the outcome."""
         message = written(letter, self._sender, self._own_host)
-        return await self._within_a_turn(
+        return await self._done(
             lambda smtp: smtp.send_message(message, sender=self._sender, recipients=[letter.to])
         )
 
     async def greet(self) -> PostResult:
         """Connect and sign in, and send nothing. Errors: none."""
-        return await self._within_a_turn(lambda smtp: smtp.noop())
-
-    async def _within_a_turn(self, work: Callable[[SMTP], Awaitable[object]]) -> PostResult:
-        try:
-            async with asyncio.timeout(TURN_S):
-                await self._turns.acquire()
-        except TimeoutError:
-            return PostResult(fault="mail_server_busy")
-        try:
-            return await self._done(work)
-        finally:
-            self._turns.release()
+        return await self._done(lambda smtp: smtp.noop())
 
     async def _done(self, work: Callable[[SMTP], Awaitable[object]]) -> PostResult:
         import aiosmtplib

@@ -22,7 +22,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from domain.ledger.events.event import Event
-from domain.mandates.notice_choices import TEST, VERIFY
+from domain.mandates.notice_choices import TEST, VERIFY, Channel
 from domain.reads.notices import may_tell
 from server.mail import Letter, MailClient
 from server.outbound import AT_ONCE, OutboundClient, PostResult
@@ -53,6 +53,9 @@ SKIPPED: Final = 500
 DEAD_AFTER: Final = timedelta(days=3)
 PUSH_LASTS: Final = timedelta(days=1)
 LONGEST_WAIT_S: Final = 43_200
+# How many are sent at once. Each channel has its own, so that none waits for the receivers of
+# another: a mail server that hangs delays letters alone.
+ROOM: Final[Mapping[Channel, int]] = {"push": AT_ONCE // 2, "webhook": AT_ONCE // 2, "email": 4}
 URGENT: Final = frozenset(
     {"approval.asked", "mandate.stop_line", "order.asked", "order.unknown", TEST}
 )
@@ -85,7 +88,7 @@ class NotificationWorker:
     ):
         self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
         self._mail = mail
-        self._sending = 0
+        self._sending = Counter[Channel]()
         self.counted = Counter[str]({"delivered": 0, "failed": 0, "dead": 0})
 
     def gauges(self) -> Mapping[str, int]:
@@ -93,7 +96,7 @@ class NotificationWorker:
         counts = {
             f'wallet_webhook_tries_total{{outcome="{n}"}}': v for n, v in self.counted.items()
         }
-        return counts | {"wallet_webhooks_sending": self._sending}
+        return counts | {"wallet_webhooks_sending": self._sending.total()}
 
     async def run(self) -> None:
         """Both, until cancelled, whatever becomes of the database."""
@@ -179,13 +182,14 @@ class NotificationWorker:
 
     async def round(self, group: TaskGroup) -> int:
         """Claim what is due, as far as there is room, and start sending it; how many."""
-        room, now = AT_ONCE - self._sending, self._deps.clock.now()
-        if room <= 0 or not await self._deps.store.read(lambda uow: uow.webhooks.due(now)):
+        now = self._deps.clock.now()
+        room = {c: most - self._sending[c] for c, most in ROOM.items() if most > self._sending[c]}
+        if not await self._deps.store.read(lambda uow: uow.webhooks.due(now, room)):
             return 0
         until = now + timedelta(seconds=CLAIM_S)
         taken = await self._deps.store.write(lambda uow: uow.webhooks.claim(now, until, room))
         for webhook, delivery in taken:
-            self._sending += 1
+            self._sending[webhook.channel] += 1
             group.start_soon(self._send, webhook, delivery)
         return len(taken)
 
@@ -202,7 +206,7 @@ class NotificationWorker:
             # The claim runs out, and it is sent again under the same id.
             log.exception("delivery %s is not noted", delivery.delivery_id)
         finally:
-            self._sending -= 1
+            self._sending[webhook.channel] -= 1
 
     async def _outcome(self, webhook: Webhook, delivery: Delivery) -> PostResult:
         now = self._deps.clock.now()

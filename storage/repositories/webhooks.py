@@ -7,8 +7,10 @@ runs out: a delivery may come twice, under the same id, and is never lost.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Final, Literal
 
 from domain.mandates.notice_choices import CHANNELS, Channel, MessageKind
@@ -115,7 +117,7 @@ _CALL_SOON: Final = (
     "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id "
     "AND (next_at IS NULL OR (next_at > :at AND failures < :away))"
 )
-_IS_DUE: Final = "t.next_at <= :now AND t.busy_until <= :now"
+_IS_DUE: Final = "t.next_at <= :now AND t.busy_until <= :now AND t.channel = :channel"
 _TURNS: Final = in_turns("webhooks t", _IS_DUE, "t.owner_id", "t.next_at")
 # What is due is asked once more of the row that is locked: another may have taken it.
 _DUE: Final = (
@@ -233,16 +235,25 @@ class WebhookRepository(Repository):
             self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, away=AWAY)
         return created == 1
 
-    def due(self, now: datetime) -> bool:
-        """True where a webhook is to be called; asked before a claim, which writes."""
-        return exists(self._sql, f"webhooks t WHERE {_IS_DUE}", now=micros(now))
-
-    def claim(self, now: datetime, until: datetime, limit: int) -> list[tuple[Webhook, Delivery]]:
-        """Take up to `most` webhooks that are due until a time, each owner's first before any
-        owner's second, each with its next delivery.
+    def due(self, now: datetime, channels: Iterable[Channel] = CHANNELS) -> bool:
+        """True where a webhook of one of the channels is to be called; asked before a claim, which
+        writes.
         """
-        taken = []
-        for row in self._sql.rows(_DUE + self._skip, now=micros(now), most=limit):
+        at = micros(now)
+        return any(
+            exists(self._sql, f"webhooks t WHERE {_IS_DUE}", now=at, channel=channel)
+            for channel in channels
+        )
+
+    def claim(
+        self, now: datetime, until: datetime, room: Mapping[Channel, int]
+    ) -> list[tuple[Webhook, Delivery]]:
+        """Take webhooks that are due until a time, of each channel as many as it has room for, each
+        owner's first before any owner's second, each with its next delivery.
+        """
+        at, query, taken = micros(now), _DUE + self._skip, []
+        rows = (self._sql.rows(query, now=at, channel=c, most=most) for c, most in room.items())
+        for row in chain.from_iterable(rows):
             webhook = _HOOKS.record(row)
             delivery = self._next(webhook.webhook_id)
             if delivery is None or delivery.next_at > now:

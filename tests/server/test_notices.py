@@ -23,6 +23,7 @@ from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
+from domain.mandates.notice_choices import CHANNELS
 from domain.money import Usdc
 from domain.reads.notices import Notice, RowNotice
 from domain.settings import Config
@@ -196,7 +197,9 @@ async def test_a_claim_of_a_process_that_ended_runs_out_and_another_sends(store:
         await hooked(deps, receiver.url)
         await notify(deps)
         until = clock.now() + timedelta(seconds=60)
-        taken = await store.write(lambda uow: uow.webhooks.claim(clock.now(), until, 5))
+        taken = await store.write(
+            lambda uow: uow.webhooks.claim(clock.now(), until, dict.fromkeys(CHANNELS, 5))
+        )
         assert len(taken) == 1
         assert await sent(deps) == 0
         clock.forward(seconds=61)

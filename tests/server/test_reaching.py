@@ -34,14 +34,16 @@ from domain.mandates.notice_choices import (
 )
 from domain.reads.notices import ApprovalAskedNotice, Notice
 from http_shim.http_server import bound
-from server.keeper.notification_worker import NotificationWorker
+from server.keeper.notification_worker import ROOM, NotificationWorker
 from server.mail import Letter, MailClient
 from server.mail_server import mail_server
-from server.outbound import OutboundClient, PostResult
+from server.outbound import AT_ONCE, OutboundClient, PostResult
 from storage.feed.ledger_feed import LedgerFeed
 from storage.repositories.webhooks import DeliveryAttempt
 from storage.store import Store
+from storage.unit_of_work import UnitOfWork
 from tests.server.test_notices import KEY, OWNER, PAUSED, deps_of
+from tests.waiting import STUCK_S
 from tests.world import BY_NAME, Clock, Mandated, World, working
 from tools.context.notice_outbox import enqueue_notice, quiet_until
 from tools.dispatch.run import run
@@ -802,6 +804,43 @@ async def told(m: Mandated) -> list[tuple[str, str]]:
     return sorted((b["channel"], b["outcome"]) for b in blocks)
 
 
+async def test_a_mail_server_that_hangs_delays_no_push(store: Store) -> None:
+    deps = reach_of(store, Clock(datetime.now(UTC)))
+    await person(deps)
+    async with mail_host() as box:
+        await verified(deps, box, client_of(box))
+
+    def fill(uow: UnitOfWork) -> None:
+        (hook,) = uow.webhooks.of_owner(OWNER.user_id, "email")
+        for n in range(AT_ONCE + 1):
+            uow.identities.person(f"0x{n + 1_000:040x}", new_id=f"u_{n}", now=deps.clock.now())
+            name = {"webhook_id": f"wh_{n}", "owner_id": f"u_{n}", "url": f"o{n}@example.com"}
+            uow.webhooks.add(replace(hook, **name))
+            enqueue_notice(uow, f"u_{n}", ASKED, deps.clock.now())
+
+    await store.write(fill)
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()  # until the other side has gone
+        writer.close()
+
+    hangs = await asyncio.start_server(hang, "127.0.0.1", 0)
+    mail = client_of(Mailbox(hangs.sockets[0].getsockname()[1]))
+    await person(deps, OTHER)
+    async with push_service() as service, OutboundClient(private=True) as out:
+        await do(deps, "owner_push_subscribe", OTHER, **Browser(service.url).subscription)
+        worker = NotificationWorker(deps, LedgerFeed(store.url), out, "p_1", mail)
+        async with anyio.create_task_group() as group:
+            assert await worker.round(group) == ROOM["email"]
+            await notify(deps, replace(ASKED, key="urgent"), OTHER.user_id)
+            assert await worker.round(group) == 1, "the letters wait, the push does not"
+            with anyio.fail_after(STUCK_S / 2):
+                while not service.got:
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
+    hangs.close()
+
+
 async def test_a_try_that_two_processes_note_is_one_row(store: Store) -> None:
     """Where a claim ran out while its process waited."""
     clock = Clock(datetime.now(UTC))
@@ -811,7 +850,9 @@ async def test_a_try_that_two_processes_note_is_one_row(store: Store) -> None:
         await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
         await notify(deps)
         now = clock.now()
-        taken = await store.write(lambda uow: uow.webhooks.claim(now, now, 5))
+        taken = await store.write(
+            lambda uow: uow.webhooks.claim(now, now, dict.fromkeys(CHANNELS, 5))
+        )
         ((hook, delivery),) = taken
         attempt = DeliveryAttempt(at=now, ok=True)
         noted = [
@@ -834,7 +875,9 @@ async def test_a_process_that_ends_between_sending_and_noting_sends_again_under_
         await notify(deps)
         worker = NotificationWorker(deps, LedgerFeed(store.url), None, "p_1", mail)  # type: ignore[arg-type]
         until = clock.now() + timedelta(seconds=60)
-        taken = await store.write(lambda uow: uow.webhooks.claim(clock.now(), until, 5))
+        taken = await store.write(
+            lambda uow: uow.webhooks.claim(clock.now(), until, dict.fromkeys(CHANNELS, 5))
+        )
         async with OutboundClient(private=True) as out:
             worker._out = out
             for hook, delivery in taken:  # it sends, and is no more

@@ -94,7 +94,9 @@ QUEUES: dict[str, tuple[Seeds, Turns]] = {
     ),
     "webhooks": (
         _webhook,
-        lambda uow: [h.owner_id for h, _ in uow.webhooks.claim(LATE, m.later(10_000), MOST)],
+        lambda uow: [
+            h.owner_id for h, _ in uow.webhooks.claim(LATE, m.later(10_000), {"webhook": MOST})
+        ],
     ),
     "paper books": (
         _book,
