@@ -589,7 +589,7 @@ async def test_ways_in_are_shown_with_what_is_known_of_each(
     ]
     starts = [c.removeprefix("Bridge").partition("Costs")[0].strip() for c in cards]
     name = site.world.chains.get(CHAIN_ID).name
-    assert starts == [f"from {name}", "from Chain 1", "from the same network", "from an exchange"]
+    assert starts == [f"from {name}", "from chain 1", "from the same network", "from an exchange"]
     assert page.source.count(f'<a href="{source}" rel="noreferrer">bridge.example</a>') == 5
 
 
