@@ -99,6 +99,8 @@ async def test_an_agents_order_is_opened_signed_and_sent_straight_to_the_venue(
         await window.goto("/app/orders")
         await proposed(trading, scout)
         await window.says(SAID)
+        # A press in the half second after the list changed by itself is void.
+        await page.wait_for_timeout(600)
         await window.press("Look at today’s price")
         await page.get_by_text("This service cannot reach the venue?").click()
         await window.press("Sign, and send it LIVE from this browser")
