@@ -168,10 +168,11 @@ async def _run_cached_credential(call: _Call) -> OperationResult:
 
 
 def _unanswered(op: Operation, error: Unavailable, key: str | None) -> Refused:
-    """The refusal for a fault of the database: a repeat is safe where nothing was stored, and
-    where a key makes it so.
+    """The refusal for a fault of the database: a repeat is safe where nothing was stored, where a
+    key makes it so, and where the operation does by itself.
     """
-    if error.unknown and op.writes and (key is None or op.idempotency is None):
+    is_keyed = key is not None and op.idempotency is not None
+    if error.unknown and op.writes and not (is_keyed or op.idempotent):
         return outcome_unknown(op)
     return unavailable(error)
 

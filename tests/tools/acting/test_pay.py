@@ -37,6 +37,7 @@ from tests.tools.paying import (
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
 from tools.actions import paying as paying_module
 from tools.context.snapshot_loader import signed_purse
+from tools.model.shutdown import Shutdown
 
 pytestmark = pytest.mark.anyio
 
@@ -689,6 +690,28 @@ async def test_a_held_key_pays_in_one_call_and_a_repeat_is_the_same_payment(
     act = {"action": {"kind": "drain"}, "idempotency_key": "drain-1"}
     assert (await keyed.as_agent("mandate_act", **act)).body["outcome"] == "landed"
     assert (await _refused(keyed, "purse_low"))["detail"]["balance"] == "0.000000"
+
+
+async def test_a_payment_that_waits_while_its_process_ends_is_told_to_be_repeated(
+    keyed: Mandated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer, asked = keyed.world.deps.agent_signer, asyncio.Event()
+
+    async def hang(*args: Any) -> str:
+        asked.set()
+        return await asyncio.Future()
+
+    with monkeypatch.context() as silent:
+        silent.setattr(signer, "agent_signed_bill", hang)
+        waits = asyncio.create_task(_asked(keyed))
+        await asked.wait()
+        assert await keyed.world.deps.shutdown.end()
+        told = await waits
+    assert (told.status, told.body["error"]) == (503, "storage_unavailable"), told.body
+    assert (told.body["retry_safe"], bool(told.body["next"])) == (True, True)
+    keyed.world.deps = replace(keyed.world.deps, shutdown=Shutdown())
+    assert await settled(keyed.world, (await _asked(keyed)).body["payment_payload"])
+    assert await _count(keyed) == 1
 
 
 async def test_the_signer_reads_the_vault_by_itself_and_signs_only_bills_of_its_purse(
