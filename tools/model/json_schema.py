@@ -233,7 +233,7 @@ def possible_refusals(op: Operation) -> list[str]:
         codes.add("forbidden")
     if op.route and op.route[0] != "GET":
         codes.add("body_too_large")
-    if op.writes:
+    if op.writes and not op.idempotent:
         codes.add("outcome_unknown")
     if op.idempotency is not None:
         codes |= {"idempotency_key_reused", "idempotency_in_flight"}
