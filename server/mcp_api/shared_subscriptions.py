@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
-from weakref import WeakValueDictionary
 
 from mcp.server import ServerRequestContext
 from mcp.server.connection import Connection
@@ -32,18 +31,18 @@ class SharedSubscriptions:
     def __init__(self, deps: Deps, process: str, listener_of: ListenerOf, learn: Learn):
         self._deps, self._process = deps, process
         self._listener_of, self._learn = listener_of, learn
-        self._own: WeakValueDictionary[str, Connection] = WeakValueDictionary()
-        self._requests: dict[str, Request | None] = {}
+        self._own: dict[str, tuple[Connection, Request | None]] = {}
         self.guests: dict[SessionStream, tuple[str, ChangeListener]] = {}
 
     async def note_session(
         self, ctx: ServerRequestContext[object, Request], call_next: CallNext
     ) -> HandlerResult:
-        """A middleware: remember who opens a session here."""
+        """A middleware: remember who opens a session here, until it ends."""
         connection = ctx.session._connection
         if ctx.method == "initialize" and connection.session_id is not None:
             name = hashed(connection.session_id)
-            self._own[name], self._requests[name] = connection, ctx.request
+            self._own[name] = connection, ctx.request
+            connection.exit_stack.callback(self._own.pop, name, None)
         return await call_next(ctx)
 
     async def add(self, session_id: str, uri: str, version: str) -> bool:
@@ -61,14 +60,13 @@ class SharedSubscriptions:
     async def refresh(self) -> None:
         """Follow what was subscribed to since, in any process. Errors: `Unavailable`."""
         elsewhere = {name for name, _ in self.guests.values()}
-        self._requests = {n: r for n, r in self._requests.items() if n in self._own}
         if not elsewhere and not self._own:
             return
         now, read = self._deps.clock.now(), self._deps.store.read
         rows = await read(lambda uow: uow.mcp.subscriptions(self._process, elsewhere, now))
-        for name, connection in list(self._own.items()):
+        for name, (connection, request) in list(self._own.items()):
             if name in rows:
-                self._learn(self._listener_of(connection, self._requests.get(name)), rows[name])
+                self._learn(self._listener_of(connection, request), rows[name])
         for stream, (name, listener) in list(self.guests.items()):
             if name in rows:
                 self._learn(listener, rows[name])

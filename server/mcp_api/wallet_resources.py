@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Final, TypeAlias
-from weakref import WeakKeyDictionary, ref
 
 import anyio
 import mcp.types as t
@@ -70,7 +70,7 @@ class WalletResources:
         self._deps, self._bus, self._held, self._operation = deps, bus, held, operation
         self._caller_of, self._read = caller_of, read
         self._streams: dict[ListenStream, ChangeListener] = {}
-        self._sessions: WeakKeyDictionary[Connection, ChangeListener] = WeakKeyDictionary()
+        self._sessions: dict[Connection, ChangeListener] = {}
         self._shared: SharedSubscriptions | None = None
         self._listeners = Listeners(deps, self._all_listeners, self._may_see)
         self.run, self.watched = self._listeners.run, self._listeners.watched
@@ -90,11 +90,12 @@ class WalletResources:
             yield from (listener for _, listener in self._shared.guests.values())
 
     def _session_listener(self, connection: Connection, request: Request | None) -> ChangeListener:
-        """The listener of a session that this process gave."""
+        """The listener of a session that this process gave, until the session ends."""
         listener = self._sessions.get(connection)
         if listener is None:
-            listener = ChangeListener(request, _notifier(connection))
+            listener = ChangeListener(request, partial(_notify, connection))
             self._sessions[connection] = listener
+            connection.exit_stack.callback(self._sessions.pop, connection, None)
         return listener
 
     async def templates(
@@ -277,18 +278,9 @@ class WalletResources:
         return len(self.watched()) >= MOST_OF_PROCESS
 
 
-def _notifier(connection: Connection) -> Callable[[str], Awaitable[None]]:
-    """A session lives as long as its transport keeps its connection, and no longer for this."""
-    kept = ref(connection)
-
-    async def notify(uri: str) -> None:
-        connection = kept()
-        if connection is None:
-            return
-        with anyio.move_on_after(NOTIFY_S):
-            await connection.notify("notifications/resources/updated", {"uri": uri})
-
-    return notify
+async def _notify(connection: Connection, uri: str) -> None:
+    with anyio.move_on_after(NOTIFY_S):
+        await connection.notify("notifications/resources/updated", {"uri": uri})
 
 
 def _session_id(ctx: Context) -> str | None:

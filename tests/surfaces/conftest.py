@@ -21,6 +21,7 @@ from http_shim import application
 from http_shim.application import about_itself, build
 from http_shim.http_server import listen
 from http_shim.service_routes import DEPS, GAUGES
+from server.mcp_api import listeners
 from server.mcp_api.http_app import drain, mcp_app
 from server.mcp_api.server import build_server
 from storage.unit_of_work import UnitOfWork
@@ -35,8 +36,11 @@ KEY = "ak_" + "k" * 43
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refusals of strangers come at once; test_admission shows that they are waited for."""
+    """Refusals of strangers come at once; test_admission shows that they are waited for. What a
+    session listens to is looked at ten times as often.
+    """
     monkeypatch.setattr(application, "STRANGER_PAUSE_S", 0)
+    monkeypatch.setattr(listeners, "WATCH_S", 0.1)
 
 
 @dataclass
