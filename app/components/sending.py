@@ -71,17 +71,19 @@ def view(
     button: str,
     steps: Sequence[Json],
     look: str = "go",
+    amount: str | None = None,
     outcome: Json | None = None,
     capabilities: Json | None = None,
 ) -> Record:
     """`responses`: one `{call, decoded, simulation}` a call, in the order of sending; `steps` of
-    the mandate, newest first; `capabilities` of sponsorship, for a wallet that batches both calls
+    the mandate, newest first; `amount`, in USDC, stands for {amount} of `button`; `capabilities` of sponsorship, for a wallet that batches both calls
     (EIP-5792).
     """
     return Record(
         purpose=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,
         post=f"/app/mandates/{public_id}/sent",
         button=button,
+        amount=amount,
         look=look,
         calls=tuple(map(_call, responses)),
         block=tuple({n: t["call"][n] for n in CALL_FIELDS if n in t["call"]} for t in responses),

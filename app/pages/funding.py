@@ -112,9 +112,8 @@ def _fund_view(read: Json, raw: Json, refused: Json | None) -> Record:
             "fund",
             m["public_id"],
             [Record(call, call=call) for call in remaining],
-            button=(
-                _("Deposit {amount}") if approved else _("Approve and deposit {amount}")
-            ).format(amount=money.sentence_amount(raw["amount"])),
+            button=_("Deposit {amount}") if approved else _("Approve and deposit {amount}"),
+            amount=raw["amount"],
             steps=read["steps"],
             outcome=outcome,
             capabilities=raw["capabilities"],

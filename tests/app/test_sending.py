@@ -46,7 +46,7 @@ async def test_a_vault_is_made_funded_paused_resumed_and_left(site: Site) -> Non
     page = await browser.get(f"{base}/fund")
     fine(page)
     assert [c["step"] for c in calls(page)] == ["approve", "deposit"]
-    assert "exactly 500.00 USDC" in page.said
+    assert "Approve and deposit 500.00 USDC" in page.said
     assert (await send(m, browser, page, base)).headers["Location"] == base
     for kind, after in (("pause", "Paused"), ("resume", "Active"), ("withdraw", "Settled")):
         page = await browser.get(f"{base}/{kind}")
@@ -63,7 +63,7 @@ async def test_an_amount_is_refused_or_approved_and_an_approval_that_stands_leav
     m, browser, base = await site.of(created(site.world))
     await site.world.mint(m.owner_wallet.address, "1000")
     page = await browser.get(f"{base}/fund?amount=120.5")
-    assert "exactly 120.50 USDC" in page.said
+    assert "Approve and deposit 120.50 USDC" in page.said
     assert page.one("input", name="amount").attributes["value"] == "120.50"
     for amount, says in (("501", "over"), ("0", "above 0"), ("x<b>", "")):
         refused = await browser.get(f"{base}/fund?amount={amount}")

@@ -181,7 +181,7 @@ PAGES = {
     }),
     "fund": Sends(created, {
         "a digit of both amounts": calldata(-1), "a digit of the spender": calldata(60),
-        "the amount on the screen": shown("amount"), "the USDC contract on the screen": shown("usdc"),
+        "the amount on the screen": shown("amount"), "the amount on the button": shown("paid"), "the USDC contract on the screen": shown("usdc"),
         "the vault on the screen": shown("vault"),
     }, lambda _: "?amount=120.50"),
     "pause": Sends(working, BARE),

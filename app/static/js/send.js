@@ -11,7 +11,7 @@ const vault = (name, ...args) => (s) => [[s("vault"), name, ...args.map(s)]];
 /** What each button says, as calls: to, function, arguments; `s` reads the words on the screen. */
 const SAYS = {
   create: (s, n) => [...(n > 1 ? [[s("deployer"), "deploy", [micros(s("per-payment")), micros(s("per-day")), micros(s("float")), s("payees")]]] : []), [s("factory"), "create"]],
-  fund: (s) => [[s("usdc"), "approve", s("vault"), micros(s("amount"))], [s("vault"), "deposit", micros(s("amount"))]],
+  fund: (s) => [[s("usdc"), "approve", s("vault"), micros(s("amount"))], [s("vault"), "deposit", micros(s("paid"))]],
   pause: vault("revokeAgent"),
   resume: vault("setAgent", "agent"),
   stop: vault("stop"),
