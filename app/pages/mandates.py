@@ -7,8 +7,8 @@ from typing import Final
 
 from aiohttp import web
 
-from app.components import asks, next_step
-from app.page_context import PageRequest, PageRoute
+from app.components import asks, next_step, refusal
+from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record
 from app.words import times
 from app.words.steps import lines
@@ -18,8 +18,12 @@ from app.words.untrusted_text import agent_of
 A_PAGE: Final = 50
 
 
-async def show_mandates(visit: PageRequest) -> web.Response:
-    """Show the owner's open decisions, and a card for each mandate."""
+async def show_mandates(
+    visit: PageRequest, refused: OperationRefused | None = None
+) -> web.Response:
+    """Show the owner's open decisions, and a card for each mandate; drafts stay ticked where their
+    form was refused.
+    """
     rows = await visit.run("mandate_list", cursor=visit.query("cursor"))
     approvals = await visit.run(
         "owner_approvals", status="pending", cursor=visit.query("waiting"), limit=A_PAGE
@@ -35,8 +39,10 @@ async def show_mandates(visit: PageRequest) -> web.Response:
     )
     drafts = await visit.run("mandate_list", status="draft", cursor=visit.query("drafts"))
     is_new = not rows["items"] and not (await visit.run("owner_agents", limit=1))["items"]
+    ticked = visit.form.getall("draft", [])
     view = Record(
         rows,
+        problem=refusal.view(refused and refused.block),
         first_agent=Record(name="", accepts=True) if is_new else None,
         items=tuple(
             Record(r, next=next_step.view(r, r["pending_approvals"]))
@@ -45,10 +51,12 @@ async def show_mandates(visit: PageRequest) -> web.Response:
         ),
         pending=(*waiting, *(Record(s, asks=None) for s in next_step.for_owner(rows))),
         more=approvals["next_cursor"],
-        drafts=tuple(map(_draft, drafts["items"])),
+        drafts=tuple(
+            Record(_draft(d), ticked=d["public_id"] in ticked) for d in drafts["items"]
+        ),
         more_drafts=drafts["next_cursor"],
     )
-    return visit.show("mandates.html", view)
+    return visit.show("mandates.html", view, refused=refused)
 
 
 def _is_unsigned(mandate: Json) -> bool:
@@ -107,6 +115,6 @@ async def show_record(visit: PageRequest) -> web.Response:
 
 PAGES: Final = (
     PageRoute("GET", "/app/mandates", show_mandates),
-    PageRoute("POST", "/app/mandates/discard", discard_drafts),
+    PageRoute("POST", "/app/mandates/discard", discard_drafts, refused=show_mandates),
     PageRoute("GET", "/app/mandates/{id}/record", show_record),
 )

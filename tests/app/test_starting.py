@@ -413,6 +413,15 @@ async def test_drafts_stand_apart_and_are_thrown_away_several_at_once(site: Site
     assert (await browser.post(at, MultiDict([("draft", ids[2])]))).status == 403
     assert (await browser.post(at, ticked)).status == 303
     assert (await browser.post(at, {"csrf": token})).status == 303  # nothing is ticked
+    # Where one of them cannot be thrown away, none is, and the others stay ticked.
+    kept = (await site.world.ok("owner_mandate_create", m.owner, budget_usdc="5"))["public_id"]
+    both = MultiDict([("csrf", token), ("draft", kept), ("draft", "m_zzzzzzzzzz")])
+    refused = await browser.post(at, both)
+    assert refused.status == 404
+    ticked_now = [e.attributes["value"] for e in refused.all("input", name="draft") if "checked" in e.attributes]  # fmt: skip
+    assert ticked_now == [kept]
+    assert refused.all("div", role="alert")
+    assert (await browser.post(at, {"csrf": token, "only": kept})).status == 303
     left = (await browser.get("/app/mandates")).all("input", name="draft")
     assert [e.attributes["value"] for e in left] == [m.id]
     assert "Cancelled" not in (await browser.get("/app/mandates")).said
