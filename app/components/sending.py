@@ -76,8 +76,8 @@ def view(
     capabilities: Json | None = None,
 ) -> Record:
     """`responses`: one `{call, decoded, simulation}` a call, in the order of sending; `steps` of
-    the mandate, newest first; `amount`, in USDC, stands for {amount} of `button`; `capabilities` of sponsorship, for a wallet that batches both calls
-    (EIP-5792).
+    the mandate, newest first; `amount`: the {amount} of `button`, in USDC; `capabilities` of
+    sponsorship, for a wallet that batches both calls (EIP-5792).
     """
     return Record(
         purpose=f"{kind}.{newest(kind, steps)}" if kind in STEPS else kind,

@@ -14,7 +14,7 @@ from app.components import asks, meters, next_step, purse
 from app.page_context import PageRequest, PageRoute
 from app.replies import Json, Record, pick
 from app.words import money, notices, times
-from app.words.status import pill
+from app.words.status import has_agent, pill
 from app.words.steps import lines
 from app.words.text import _
 from domain.money import Usdc
@@ -156,6 +156,8 @@ def _glance(read: Json) -> Record | None:
     if status not in ("working", "ended", "stopped") or m["vault_address"] is None:
         return None
     idle = _("nothing, until you resume") if m["paused"] else ""
+    if idle and not has_agent(read):
+        idle = _("nothing, until an agent accepts")
     return Record(
         instead=idle if status == "working" else _("nothing more"),
         per_action=limits["allowed"]["per_action"]["value"],

@@ -51,9 +51,7 @@ async def show_mandates(
         ),
         pending=(*waiting, *(Record(s, asks=None) for s in next_step.for_owner(rows))),
         more=approvals["next_cursor"],
-        drafts=tuple(
-            Record(_draft(d), ticked=d["public_id"] in ticked) for d in drafts["items"]
-        ),
+        drafts=tuple(Record(_draft(d), ticked=d["public_id"] in ticked) for d in drafts["items"]),
         more_drafts=drafts["next_cursor"],
     )
     return visit.show("mandates.html", view, refused=refused)

@@ -60,7 +60,8 @@ def _week_of(at: str) -> str:
 
 async def show_all(visit: PageRequest) -> web.Response:
     """The week across all mandates; where none is named, the last one with which the statement of
-    one of them opens, or the last full week where that is one of these.
+    an open one opens, or of the newest where all are settled, or the last full week where that is
+    one of these.
     """
     week, cursor = visit.query("week"), visit.query("cursor")
     week = week or await _first_shown_of_all(visit)
@@ -73,8 +74,8 @@ async def _first_shown_of_all(visit: PageRequest) -> str | None:
     listed = await visit.run("mandate_list", limit=LOOKED_AT)
     began = [m for m in listed["items"] if m["progress"]["status"] not in ("draft", "cancelled")]
     weeks: set[str] = set()
-    # Those that are not settled first: one of them that is older says it without another read.
-    for row in sorted(began, key=lambda m: m["progress"]["status"] == "settled"):
+    # Of settled ones the newest alone: each would take a read of its own.
+    for row in [m for m in began if m["progress"]["status"] != "settled"] or began[:1]:
         week = await _first_shown(visit, row)
         if week is None or week == _week_of((visit.now - timedelta(days=7)).isoformat()):
             return None

@@ -8,6 +8,7 @@ from typing import Final
 
 from app.replies import Json
 from app.words import money
+from app.words.status import has_agent
 from app.words.text import _
 
 KINDS: Final[Mapping[str, str]] = {
@@ -101,7 +102,7 @@ def payment_notice(amount: str) -> str:
 def mandate_notice(read: Json) -> str:
     """The notice that a mandate's state is worth; empty where it works as it should."""
     status = read["progress"]["status"]
-    paused = status == "working" and read["mandate"]["paused"]
+    paused = status == "working" and read["mandate"]["paused"] and has_agent(read)
     return MANDATES.get("paused" if paused else status, "")
 
 

@@ -60,12 +60,17 @@ def shown_state(read: Json) -> str:
     return state("working") if pill(read).tone == "good" else str(pill(read).text)
 
 
+def has_agent(read: Json) -> bool:
+    """False where any agent may still accept: its vault is paused until one does."""
+    return read["mandate"]["agent_id"] is not None
+
+
 def pill(read: Json) -> Pill:
     """The status of a mandate as its owner sees it; `read`: its attributes and its progress."""
     progress = read["progress"]
     if progress["status"] != "working":
         return PLAIN[progress["status"]]
     if read["mandate"]["paused"]:
-        return Pill("warn", _("Paused"))
+        return Pill("warn", _("Paused") if has_agent(read) else _("No agent yet"))
     day = _("Active · day {day} of {days}")
     return Pill("good", day.format(day=progress["day"], days=progress["horizon_days"]))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import re
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
+from app.pages import statements
+from app.words.text import ENGLISH
 from tests.app.lives import LIVES, Life, bought, created, sent, stopped
 from tests.app.site import Page, Site
 from tests.app.test_pages import fine
-from tests.world import Mandated, World, signed, working
+from tests.world import START, Mandated, World, signed, working
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -209,6 +213,46 @@ async def test_the_statement_of_all_opens_the_last_full_week_of_a_mandate_that_g
     full = site.world.clock.at - timedelta(days=7)
     browser = await site.signed_in(m.owner_wallet)
     assert f"Week {full:%G-W%V}" in (await browser.get("/app/statement")).said
+
+
+class Listed:
+    """An owner's list of mandates that are all settled, and the reads that a page asks for."""
+
+    def __init__(self, count: int, now: datetime):
+        self.now, self.asked = now, list[str]()
+        at = {"signed_at": now.isoformat(), "created_at": now.isoformat()}
+        self.rows = [
+            {"mandate": {"public_id": f"m_{n}"} | at, "progress": {"status": "settled"}}
+            for n in range(count)
+        ]
+
+    async def run(self, name: str, **_: Any) -> dict[str, Any]:
+        self.asked.append(name)
+        if name == "mandate_list":
+            return {"items": self.rows}
+        return {"items": [{"code": "withdrawal", "at": (self.now - timedelta(70)).isoformat()}]}
+
+
+async def test_the_week_of_an_owner_whose_mandates_are_all_settled_takes_one_read() -> None:
+    visit = Listed(20, START)
+    told = await statements._first_shown_of_all(visit)  # type: ignore[arg-type]
+    assert told == f"{START - timedelta(70):%G-W%V}"
+    assert visit.asked == ["mandate_list", "mandate_steps"]
+
+
+async def test_a_mandate_that_no_agent_has_accepted_is_not_said_to_be_paused(site: Site) -> None:
+    _, browser, base = await site.of(on_the_board(site.world))
+    for language, pill, glance in (
+        (ENGLISH, "No agent yet", "nothing, until an agent accepts"),
+        ("de", "Noch kein Agent", "nichts, bis ein Agent annimmt"),
+    ):
+        browser.cookies["language"] = language
+        page = await browser.get(base)
+        fine(page)
+        assert page.all("span", class_="pill")[0].text == pill
+        assert glance in " ".join(page.one("div", id="glance").text.split())
+        assert not re.search("[Pp]aus(ed|iert)|until you resume|bis Sie fortsetzen", page.said)
+        assert pill in (await browser.get("/app/mandates")).said
 
 
 async def test_an_agents_page_has_one_line_a_transaction(site: Site) -> None:
