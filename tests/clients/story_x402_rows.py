@@ -52,7 +52,7 @@ class PurseScheme(ExactEvmClientScheme):
             from_address=self._signer.address,
             to=requirements.pay_to,
             value=requirements.amount,
-            valid_after=str(now - self.asked.get("before", 60)),
+            valid_after=str(now - self.asked.get("before", 1_200)),
             valid_before=str(now + self.asked.get("after", 60)),
             nonce=self.asked["nonce"],
         )

@@ -14,6 +14,8 @@ import anyio
 import pytest
 from aiohttp import ClientSession
 
+from devtools.local_wallet import LocalWallet
+from domain.chain_facts import Call
 from tests.anvil.chains import running_anvil
 from tests.clients.selling import selling
 from tests.clients.test_generated import NODE, built, imported
@@ -24,7 +26,7 @@ from tests.waiting import STUCK_S
 from tests.world import CHAIN_ID, Evm, Mandated, running_evm
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.evm]
-# A seller starts with every test; the official facilitator is at Anvil in tests/anvil and test_official_python, too.
+# The official facilitator is at Anvil in tests/anvil and test_official_python, too.
 ANVIL = [pytest.mark.anvil, pytest.mark.play, *NODE]
 REAL = [pytest.param("embedded"), pytest.param("anvil", marks=ANVIL)]
 
@@ -79,15 +81,36 @@ class Bought:
             return told.status, json.loads(base64.b64decode(said))
 
 
+@dataclass
+class Shop:
+    """The seller and its facilitator, which counts its own transactions while the chain goes back between two tests."""
+
+    address: str
+    sent: int = 0
+
+    async def catch_up(self, gas: LocalWallet) -> None:
+        """Send as many again, of nothing to itself."""
+        for _ in range(self.sent):
+            await gas.send(Call(CHAIN_ID, gas.address, "0x", "0"), gas=21_000)
+
+
+@pytest.fixture(scope="module")
+def shop(chain: Evm) -> Iterator[Shop]:
+    with selling(chain, PAYEE, chain.key(6)) as address:
+        yield Shop(address)
+
+
 @pytest.fixture
-async def bought(sqlite_url: str, chain: Evm) -> AsyncIterator[Bought]:
+async def bought(sqlite_url: str, chain: Evm, shop: Shop) -> AsyncIterator[Bought]:
     async with running(sqlite_url, chain, purses=True) as service:
-        world = service.world
+        world, gas = service.world, LocalWallet(chain.key(6), chain.url)
+        world.wallets.append(gas)
+        await shop.catch_up(gas)
         world.clock.forward(seconds=(datetime.now(UTC) - world.clock.now()).total_seconds())
         m = await paying(world, per_tx_cap_usdc="50", approval_above_usdc="10")
         key = await world.ok("owner_agent_key_add", m.owner, agent_id=m.agent.user_id)
-        with selling(chain, PAYEE, chain.key(6)) as shop:
-            yield Bought(service, m, key["key"], shop)
+        yield Bought(service, m, key["key"], shop.address)
+        shop.sent = await gas._web3.eth.get_transaction_count(gas._account.address)
 
 
 async def test_within_the_limits_the_official_middleware_is_paid_and_settles(
