@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from domain.mandates.notice_choices import MessageKind
 
 SEND_S: Final = 20
+HEAD_LINE_MAX: Final = 998  # RFC 5322, 2.1.1
 _CODING: Final = "quoted-printable"  # which passes every mail server, whatever the letters
 
 
@@ -45,7 +46,7 @@ class MailClient:
         """Send one. Errors: none; what goes wrong is the outcome."""
         message = written(letter, self._sender, self._own_host)
         return await self._done(
-            lambda smtp: smtp.send_message(message, sender=self._sender, recipients=[letter.to])
+            lambda smtp: smtp.sendmail(self._sender, [letter.to], message.as_bytes())
         )
 
     async def greet(self) -> PostResult:
@@ -113,4 +114,6 @@ def written(letter: Letter, sender: str, own_host: str) -> EmailMessage:
     message.add_alternative(page, subtype="html", cte=_CODING)
     # After the parts, for a header of content goes with the content that is there.
     message["Content-Language"] = language
+    # A longer line of the head would be written as words in a coding, which no address is read of.
+    message.policy = LINES.clone(max_line_length=HEAD_LINE_MAX)
     return message

@@ -23,6 +23,10 @@ ASKING: Final[tuple[NoticeKind, ...]] = (
     "approval.asked", "cap.reached", "mandate.stop_line", "mandate.stopped", "transfer.in",
     "order.asked", "order.unknown",
 )  # fmt: skip
+# What comes at once, also to a place that did not answer before.
+URGENT: Final[frozenset[MessageKind]] = frozenset(
+    {"approval.asked", "mandate.stop_line", "order.asked", "order.unknown", TEST}
+)
 # What lapses without its owner's answer.
 _LAPSING: Final = frozenset({"approval.asked", "order.asked"})
 

@@ -22,13 +22,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from domain.ledger.events.event import Event
-from domain.mandates.notice_choices import TEST, VERIFY, Channel
+from domain.mandates.notice_choices import URGENT, VERIFY, Channel
 from domain.reads.notices import may_tell
 from server.mail import Letter, MailClient
 from server.outbound import AT_ONCE, OutboundClient, PostResult
 from storage.feed.ledger_feed import FeedEntry, LedgerFeed, UnknownCursor
 from storage.repositories.event_row import event_of
-from storage.repositories.webhooks import Delivery, DeliveryAttempt, Webhook
+from storage.repositories.webhooks import LANES, Delivery, DeliveryAttempt, Lane, Webhook
 from storage.unit_of_work import UnitOfWork
 from tools.context.notice_outbox import (
     LINK_LASTS,
@@ -53,12 +53,10 @@ SKIPPED: Final = 500
 DEAD_AFTER: Final = timedelta(days=3)
 PUSH_LASTS: Final = timedelta(days=1)
 LONGEST_WAIT_S: Final = 43_200
-# How many are sent at once. Each channel has its own, so that none waits for the receivers of
-# another: a mail server that hangs delays letters alone.
-ROOM: Final[Mapping[Channel, int]] = {"push": AT_ONCE // 2, "webhook": AT_ONCE // 2, "email": 4}
-URGENT: Final = frozenset(
-    {"approval.asked", "mandate.stop_line", "order.asked", "order.unknown", TEST}
-)
+# How many are sent at once. Each lane has its own, so that none waits for the receivers of another:
+# a mail server that hangs delays letters alone.
+_ROOM: Final[Mapping[Channel, int]] = {"push": AT_ONCE // 4, "webhook": AT_ONCE // 4, "email": 4}
+ROOM: Final[Mapping[Lane, int]] = {lane: _ROOM[lane[0]] for lane in LANES}
 # A push service knows the subscription no more (RFC 8030, 7.3).
 GONE: Final = (404, 410)
 PAUSES_S: Final = (5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400, 28_800, 43_200)
@@ -88,7 +86,7 @@ class NotificationWorker:
     ):
         self._deps, self._tail, self._out, self._holder = deps, tail, outbound, holder
         self._mail = mail
-        self._sending = Counter[Channel]()
+        self._sending = Counter[Lane]()
         self.counted = Counter[str]({"delivered": 0, "failed": 0, "dead": 0})
 
     def gauges(self) -> Mapping[str, int]:
@@ -183,17 +181,18 @@ class NotificationWorker:
     async def round(self, group: TaskGroup) -> int:
         """Claim what is due, as far as there is room, and start sending it; how many."""
         now = self._deps.clock.now()
-        room = {c: most - self._sending[c] for c, most in ROOM.items() if most > self._sending[c]}
+        busy = self._sending
+        room = {lane: most - busy[lane] for lane, most in ROOM.items() if most > busy[lane]}
         if not await self._deps.store.read(lambda uow: uow.webhooks.due(now, room)):
             return 0
         until = now + timedelta(seconds=CLAIM_S)
         taken = await self._deps.store.write(lambda uow: uow.webhooks.claim(now, until, room))
-        for webhook, delivery in taken:
-            self._sending[webhook.channel] += 1
-            group.start_soon(self._send, webhook, delivery)
+        for lane, webhook, delivery in taken:
+            self._sending[lane] += 1
+            group.start_soon(self._send, lane, webhook, delivery)
         return len(taken)
 
-    async def _send(self, webhook: Webhook, delivery: Delivery) -> None:
+    async def _send(self, lane: Lane, webhook: Webhook, delivery: Delivery) -> None:
         try:
             outcome = await self._outcome(webhook, delivery)
             now = self._deps.clock.now()
@@ -206,7 +205,7 @@ class NotificationWorker:
             # The claim runs out, and it is sent again under the same id.
             log.exception("delivery %s is not noted", delivery.delivery_id)
         finally:
-            self._sending[webhook.channel] -= 1
+            self._sending[lane] -= 1
 
     async def _outcome(self, webhook: Webhook, delivery: Delivery) -> PostResult:
         now = self._deps.clock.now()

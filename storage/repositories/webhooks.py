@@ -10,19 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
+from itertools import product
 from typing import Final, Literal
 
-from domain.mandates.notice_choices import CHANNELS, Channel, MessageKind
+from domain.mandates.notice_choices import CHANNELS, URGENT, VERIFY, Channel, MessageKind
 from storage.codec import Table
 from storage.cursors import cursor_of
 from storage.sql import Repository, Sql, exists, first, in_turns, maybe_micros, micros, number
 
 DeliveryStatus = Literal["waiting", "delivered", "dead"]
+Lane = tuple[Channel, bool]
+"""A channel, and whether its receivers are proven: each took a notice, and the last that it was
+sent. Who hangs keeps others of its kind waiting, and none that is proven.
+"""
+LANES: Final[tuple[Lane, ...]] = tuple(product(CHANNELS, (True, False)))
 WAITING_MOST: Final = 500
 KEPT_DAYS: Final = 30
 # So many failures in a row, and the receiver is taken to be away.
 AWAY: Final = 3
+MANY: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,19 +121,35 @@ _WAITING: Final = (
 )
 _CALL_SOON: Final = (
     "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id "
-    "AND (next_at IS NULL OR (next_at > :at AND failures < :away))"
+    "AND (next_at IS NULL OR (next_at > :at AND failures < :most))"
 )
-_IS_DUE: Final = "t.next_at <= :now AND t.busy_until <= :now AND t.channel = :channel"
-_TURNS: Final = in_turns("webhooks t", _IS_DUE, "t.owner_id", "t.next_at")
-# What is due is asked once more of the row that is locked: another may have taken it.
-_DUE: Final = (
-    f"SELECT t.* FROM webhooks t WHERE {_IS_DUE} AND webhook_id IN "
-    f"(SELECT webhook_id FROM ({_TURNS}) AS q)"
+_IS_PROVEN: Final = (
+    "(t.failures = 0 AND EXISTS (SELECT 1 FROM webhook_deliveries d "
+    "WHERE d.webhook_id = t.webhook_id AND d.status = 'delivered'))"
 )
+_IS_FREE: Final = "t.next_at <= :now AND t.busy_until <= :now AND t.channel = :channel AND "
+_IS_DUE: Final = {True: _IS_FREE + _IS_PROVEN, False: _IS_FREE + f"NOT {_IS_PROVEN}"}
+
+
+def _due(is_proven: bool) -> str:
+    """The query of a lane: it asks once more of each row that is locked, which may be taken."""
+    is_due = _IS_DUE[is_proven]
+    turns = in_turns("webhooks t", is_due, "t.owner_id", "t.next_at")
+    return (
+        f"SELECT t.* FROM webhooks t WHERE {is_due} AND webhook_id IN "
+        f"(SELECT webhook_id FROM ({turns}) AS q)"
+    )
+
+
+_DUE: Final = {is_proven: _due(is_proven) for is_proven in _IS_DUE}
 _TRIED: Final = (
     "UPDATE webhook_deliveries SET status = :status, attempts = attempts + 1, "
     "last_at = :at, answered = :answered, fault = :fault, next_at = :next "
     "WHERE delivery_id = :id AND status = 'waiting'"
+)
+_MOVE: Final = (
+    "UPDATE webhook_deliveries SET webhook_id = :id WHERE webhook_id = :before "
+    "AND status = 'waiting' AND kind <> :link"
 )
 _OUTCOMES: Final = (
     "SELECT d.status FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.webhook_id "
@@ -186,10 +208,16 @@ class WebhookRepository(Repository):
         """The language of the e-mails to an address."""
         self._set(webhook_id, language=language)
 
-    def reseal(self, webhook_id: str, sealed: str) -> None:
-        """A browser's keys anew; whatever failed before says nothing about them."""
-        sets: dict[str, int | str | None] = {"sealed": sealed, "failures": 0, "failing_since": None}
-        self._set(webhook_id, **sets)
+    def reseal(self, browser: Webhook, sealed: str) -> None:
+        """A browser's keys anew: it is away no more, and one that failed has to prove itself."""
+        failures = min(browser.failures, 1)
+        self._set(browser.webhook_id, sealed=sealed, failures=failures, failing_since=None)
+
+    def take_over(self, webhook: Webhook, before: Webhook) -> None:
+        """Hand over the notices that wait for another receiver, which is gone then."""
+        self._sql.run(_MOVE, id=webhook.webhook_id, before=before.webhook_id, link=VERIFY)
+        self.drop(before.webhook_id)
+        self._rest(webhook, away_until=None)
 
     def listen_to(self, public_id: str) -> bool:
         """True where the owner of a mandate is told anywhere."""
@@ -209,7 +237,7 @@ class WebhookRepository(Repository):
         about: str | None = None,
     ) -> bool:
         """Queue a notice, due now or at a later time; False where the same notice, by `key`, is
-        there already.
+        there already. A receiver that is away is called again before its time for what is urgent.
 
         Where 500 wait, it is dead at once: a receiver that is away fills no database.
         """
@@ -232,35 +260,38 @@ class WebhookRepository(Repository):
         created = self._sql.run(_QUEUE, **_DELIVERIES.row(delivery))
         if created and not full:
             at = micros(delivery.next_at)
-            self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, away=AWAY)
+            most = MANY if kind in URGENT else AWAY
+            self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, most=most)
         return created == 1
 
-    def due(self, now: datetime, channels: Iterable[Channel] = CHANNELS) -> bool:
-        """True where a webhook of one of the channels is to be called; asked before a claim, which
+    def due(self, now: datetime, lanes: Iterable[Lane] = LANES) -> bool:
+        """True where a webhook of one of the lanes is to be called; asked before a claim, which
         writes.
         """
         at = micros(now)
         return any(
-            exists(self._sql, f"webhooks t WHERE {_IS_DUE}", now=at, channel=channel)
-            for channel in channels
+            exists(self._sql, f"webhooks t WHERE {_IS_DUE[is_proven]}", now=at, channel=channel)
+            for channel, is_proven in lanes
         )
 
     def claim(
-        self, now: datetime, until: datetime, room: Mapping[Channel, int]
-    ) -> list[tuple[Webhook, Delivery]]:
-        """Take webhooks that are due until a time, of each channel as many as it has room for, each
+        self, now: datetime, until: datetime, room: Mapping[Lane, int]
+    ) -> list[tuple[Lane, Webhook, Delivery]]:
+        """Take webhooks that are due until a time, of each lane as many as it has room for, each
         owner's first before any owner's second, each with its next delivery.
         """
-        at, query, taken = micros(now), _DUE + self._skip, []
-        rows = (self._sql.rows(query, now=at, channel=c, most=most) for c, most in room.items())
-        for row in chain.from_iterable(rows):
-            webhook = _HOOKS.record(row)
-            delivery = self._next(webhook.webhook_id)
-            if delivery is None or delivery.next_at > now:
-                self._rest(webhook, away_until=None)
-                continue
-            self._set(webhook.webhook_id, busy_until=micros(until))
-            taken.append((webhook, delivery))
+        at, taken = micros(now), []
+        for lane, most in room.items():
+            channel, is_proven = lane
+            query = _DUE[is_proven] + self._skip
+            for row in self._sql.rows(query, now=at, channel=channel, most=most):
+                webhook = _HOOKS.record(row)
+                delivery = self._next(webhook.webhook_id)
+                if delivery is None or delivery.next_at > now:
+                    self._rest(webhook, away_until=None)
+                    continue
+                self._set(webhook.webhook_id, busy_until=micros(until))
+                taken.append((lane, webhook, delivery))
         return taken
 
     def _next(self, webhook_id: str) -> Delivery | None:

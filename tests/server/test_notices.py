@@ -23,7 +23,6 @@ from chain.chains import EvmChains
 from chain.contracts.sign_in import SiweSignIn
 from domain.ledger.events.event import LedgerKind, NewEvent, Reporter
 from domain.mandates.mandate import Mandate, Status
-from domain.mandates.notice_choices import CHANNELS
 from domain.money import Usdc
 from domain.reads.notices import Notice, RowNotice
 from domain.settings import Config
@@ -33,6 +32,7 @@ from server.outbound import OutboundClient
 from server.system import SystemIds
 from storage.errors import Unavailable
 from storage.feed.ledger_feed import LedgerFeed, UnknownCursor
+from storage.repositories.webhooks import LANES
 from storage.store import Store
 from tests.waiting import STUCK_S, LoopClock
 from tests.world import BY_NAME, CHAIN_ID, Clock
@@ -198,7 +198,7 @@ async def test_a_claim_of_a_process_that_ended_runs_out_and_another_sends(store:
         await notify(deps)
         until = clock.now() + timedelta(seconds=60)
         taken = await store.write(
-            lambda uow: uow.webhooks.claim(clock.now(), until, dict.fromkeys(CHANNELS, 5))
+            lambda uow: uow.webhooks.claim(clock.now(), until, dict.fromkeys(LANES, 5))
         )
         assert len(taken) == 1
         assert await sent(deps) == 0

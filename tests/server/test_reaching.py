@@ -28,6 +28,7 @@ from py_vapid import Vapid02
 from domain.mandates.notice_choices import (
     CHANNELS,
     NOTICE_KINDS,
+    Channel,
     NoticeKind,
     NoticeSettings,
     QuietHours,
@@ -39,7 +40,7 @@ from server.mail import Letter, MailClient
 from server.mail_server import mail_server
 from server.outbound import AT_ONCE, OutboundClient, PostResult
 from storage.feed.ledger_feed import LedgerFeed
-from storage.repositories.webhooks import DeliveryAttempt
+from storage.repositories.webhooks import LANES, DeliveryAttempt
 from storage.store import Store
 from storage.unit_of_work import UnitOfWork
 from tests.server.test_notices import KEY, OWNER, PAUSED, deps_of
@@ -138,6 +139,7 @@ class Mailbox:
 
     port: int
     got: list[tuple[str, list[str], EmailMessage]] = field(default_factory=list)
+    raw: list[bytes] = field(default_factory=list)
     answer: str = "250 OK"
     accounts: dict[bytes, bytes] = field(default_factory=dict)
 
@@ -145,6 +147,7 @@ class Mailbox:
         message = message_from_bytes(envelope.content, policy=default)
         assert isinstance(message, EmailMessage)
         self.got.append((envelope.mail_from, envelope.rcpt_tos, message))
+        self.raw.append(envelope.content)
         return self.answer
 
     def authenticate(self, server: Any, session: Any, envelope: Any, mechanism: str, data: Any) -> Any:  # fmt: skip
@@ -457,6 +460,8 @@ async def test_an_address_is_told_after_its_link_was_opened_and_not_before(store
     html = message.get_body(("html",))
     assert html is not None
     assert 'href="http' in html.get_content()
+    # Mail programs read the address out of the very line.
+    assert f"List-Unsubscribe: <{links(message)[2]}>\r\n".encode() in box.raw[-1]
 
 
 async def test_letters_are_in_the_language_of_the_page_that_asked_for_them(store: Store) -> None:
@@ -544,7 +549,7 @@ async def test_the_link_in_each_letter_ends_them_without_a_sign_in(store: Store)
     "address",
     [
         "o@example.com\r\nBcc: v@example.com", "o@example.com\n", "a b@example.com", "o@localhost", "@x.example", "o@", "o@x..example",
-        '"o"@example.com', "o@example.com,v@example.com", "<o@example.com>", "ö@example.com", "o" * 65 + "@x.example", "o@" + "x" * 250 + ".example",
+        '"o"@example.com', "=?utf-8?q?v=40x=2Eexample=2C?=@example.com", "=?us-ascii?q?v?=@example.com", "o@example.com,v@example.com", "<o@example.com>", "ö@example.com", "o" * 65 + "@x.example", "o@" + "x" * 250 + ".example",
     ],
 )  # fmt: skip
 async def test_an_address_that_is_none_or_two_is_refused(store: Store, address: str) -> None:
@@ -611,6 +616,50 @@ async def test_a_mail_server_that_refuses_is_asked_again_and_failing_is_seen(sto
         email = (await do(deps, "owner_notice_settings"))["channels"]["email"]
         assert (email["failing"], email["failing_since"]) == (False, None)
     assert len({message["Message-ID"] for _, _, message in box.got[1:]}) == 1
+
+
+async def test_what_waits_for_an_address_goes_to_the_one_that_takes_its_place(
+    store: Store,
+) -> None:
+    clock = Clock(datetime.now(UTC))
+    deps = reach_of(store, clock)
+    await person(deps)
+    async with mail_host() as box:
+        mail = client_of(box)
+        await verified(deps, box, mail)
+        box.answer = "451 not now"
+        await notify(deps)
+        await sent(deps, mail)
+        box.answer = "250 OK"
+        await verified(deps, box, mail, "new@example.com")
+        clock.forward(seconds=7)
+        assert await sent(deps, mail) == 1
+        _sender, to, message = box.got[-1]
+        assert (to, message["Subject"]) == (["new@example.com"], "An action needs your approval")
+        clock.forward(hours=1)
+        assert await sent(deps, mail) == 0
+
+
+async def test_what_is_urgent_and_a_test_come_at_once_where_nothing_arrived_for_long(
+    store: Store,
+) -> None:
+    clock = Clock(datetime.now(UTC))
+    deps = reach_of(store, clock)
+    await person(deps)
+    stopped = replace(ASKED, kind="mandate.stopped", key="stopped")
+    answers = [503] * 8
+    async with push_service(lambda: answers.pop(0) if answers else 201) as service:
+        await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
+        await notify(deps, stopped)
+        while answers:
+            await sent(deps)
+            clock.forward(hours=8 * bool(answers))
+        await notify(deps, replace(stopped, key="once more"))
+        assert await sent(deps) == 0, "the browser is left alone"
+        for ask in (lambda: notify(deps), lambda: do(deps, "owner_notice_test", channel="push")):
+            await ask()
+            assert await sent(deps) == 1
+            clock.forward(seconds=1)
 
 
 @pytest.mark.filterwarnings("ignore:Requiring AUTH:UserWarning")
@@ -831,7 +880,7 @@ async def test_a_mail_server_that_hangs_delays_no_push(store: Store) -> None:
         await do(deps, "owner_push_subscribe", OTHER, **Browser(service.url).subscription)
         worker = NotificationWorker(deps, LedgerFeed(store.url), out, "p_1", mail)
         async with anyio.create_task_group() as group:
-            assert await worker.round(group) == ROOM["email"]
+            assert await worker.round(group) == ROOM["email", False]
             await notify(deps, replace(ASKED, key="urgent"), OTHER.user_id)
             assert await worker.round(group) == 1, "the letters wait, the push does not"
             with anyio.fail_after(STUCK_S / 2):
@@ -839,6 +888,43 @@ async def test_a_mail_server_that_hangs_delays_no_push(store: Store) -> None:
                     await anyio.sleep(0.01)
             group.cancel_scope.cancel()
     hangs.close()
+
+
+@pytest.mark.parametrize("channel", ["push", "webhook"])
+async def test_receivers_that_hang_delay_nobody_whose_own_answers(
+    store: Store, channel: Channel
+) -> None:
+    deps = reach_of(store, Clock(datetime.now(UTC)))
+    await person(deps, OTHER)
+
+    def fill(uow: UnitOfWork, url: str) -> None:
+        (hook,) = uow.webhooks.of_owner(OTHER.user_id or "", channel)
+        for n in range(AT_ONCE):
+            uow.identities.person(f"0x{n + 1_000:040x}", new_id=f"u_{n}", now=deps.clock.now())
+            uow.webhooks.add(replace(hook, webhook_id=f"wh_{n}", owner_id=f"u_{n}", url=url))
+            enqueue_notice(uow, f"u_{n}", ASKED, deps.clock.now())
+
+    async with (
+        push_service() as service,
+        push_service(lambda: asyncio.sleep(30, 201)) as hangs,
+        OutboundClient(private=True) as out,
+    ):
+        if channel == "push":
+            await do(deps, "owner_push_subscribe", OTHER, **Browser(service.url).subscription)
+        else:
+            await do(deps, "owner_webhook_create", OTHER, url=service.url)
+        await notify(deps, owner=OTHER.user_id or "")
+        assert await sent(deps) == 1
+        await store.write(lambda uow: fill(uow, hangs.url))
+        worker = NotificationWorker(deps, LedgerFeed(store.url), out, "p_1", None)
+        async with anyio.create_task_group() as group:
+            assert await worker.round(group) == ROOM[channel, False]
+            await notify(deps, replace(ASKED, key="urgent"), OTHER.user_id or "")
+            assert await worker.round(group) == 1, "those that hang wait, who answers does not"
+            with anyio.fail_after(STUCK_S / 2):
+                while len(service.got) < 2:
+                    await anyio.sleep(0.01)
+            group.cancel_scope.cancel()
 
 
 async def test_a_try_that_two_processes_note_is_one_row(store: Store) -> None:
@@ -850,10 +936,8 @@ async def test_a_try_that_two_processes_note_is_one_row(store: Store) -> None:
         await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
         await notify(deps)
         now = clock.now()
-        taken = await store.write(
-            lambda uow: uow.webhooks.claim(now, now, dict.fromkeys(CHANNELS, 5))
-        )
-        ((hook, delivery),) = taken
+        taken = await store.write(lambda uow: uow.webhooks.claim(now, now, dict.fromkeys(LANES, 5)))
+        ((_, hook, delivery),) = taken
         attempt = DeliveryAttempt(at=now, ok=True)
         noted = [
             await store.write(lambda uow: uow.webhooks.tried(hook, delivery, attempt))
@@ -876,11 +960,11 @@ async def test_a_process_that_ends_between_sending_and_noting_sends_again_under_
         worker = NotificationWorker(deps, LedgerFeed(store.url), None, "p_1", mail)  # type: ignore[arg-type]
         until = clock.now() + timedelta(seconds=60)
         taken = await store.write(
-            lambda uow: uow.webhooks.claim(clock.now(), until, dict.fromkeys(CHANNELS, 5))
+            lambda uow: uow.webhooks.claim(clock.now(), until, dict.fromkeys(LANES, 5))
         )
         async with OutboundClient(private=True) as out:
             worker._out = out
-            for hook, delivery in taken:  # it sends, and is no more
+            for _, hook, delivery in taken:  # it sends, and is no more
                 assert (await worker._outcome(hook, delivery)).taken
         assert await sent(deps, mail) == 0  # nobody else, while the claim lasts
         clock.forward(seconds=61)

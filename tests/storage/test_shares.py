@@ -95,7 +95,8 @@ QUEUES: dict[str, tuple[Seeds, Turns]] = {
     "webhooks": (
         _webhook,
         lambda uow: [
-            h.owner_id for h, _ in uow.webhooks.claim(LATE, m.later(10_000), {"webhook": MOST})
+            h.owner_id
+            for _, h, _ in uow.webhooks.claim(LATE, m.later(10_000), {("webhook", False): MOST})
         ],
     ),
     "paper books": (

@@ -177,7 +177,7 @@ def subscribe(uow: UnitOfWork, ctx: RequestContext[BrowserIn, Reach]) -> Subscri
     uow.identities.user(owner_id, lock=True)
     for hook in uow.webhooks.at("push", endpoint):
         if hook.owner_id == owner_id:
-            uow.webhooks.reseal(hook.webhook_id, sealed)
+            uow.webhooks.reseal(hook, sealed)
             return Subscribed(subscription_id=hook.webhook_id)
         uow.webhooks.drop(hook.webhook_id)
     if len(uow.webhooks.of_owner(owner_id, "push")) >= BROWSERS_MOST:
@@ -265,8 +265,8 @@ def _count_link(uow: UnitOfWork, owner_id: str, address: str, now: datetime) -> 
 
 
 def verify_email(uow: UnitOfWork, ctx: RequestContext[EmailVerifyIn, Reach]) -> EmailAsked:
-    """The owner who asked opened the link, within a day; a repeat changes nothing. The address
-    before is told no more.
+    """The owner who asked opened the link, within a day; a repeat changes nothing. What
+    waits for the address before goes to this one.
     """
     signing, owner_id = ctx.facts.require_email(), ctx.caller.user_id or ""
     uow.identities.user(owner_id, lock=True)
@@ -287,7 +287,7 @@ def verify_email(uow: UnitOfWork, ctx: RequestContext[EmailVerifyIn, Reach]) -> 
         return EmailAsked(address=match.url, verified=False, valid_until=until)
     for hook in hooks:
         if hook.webhook_id != match.webhook_id:
-            uow.webhooks.drop(hook.webhook_id)
+            uow.webhooks.take_over(match, hook)
     uow.webhooks.verify(match.webhook_id, ctx.now)
     return EmailAsked(address=match.url, verified=True, valid_until=None)
 

@@ -15,6 +15,7 @@ _ADDRESS: Final = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})+")
 
 def is_email_address(text: str) -> bool:
     """True for one address, and nothing around it."""
-    if len(text) > ADDRESS_MAX or len(text.partition("@")[0]) > LOCAL_MAX:
+    # An encoded word (RFC 2047) is read by mail programs as the address that it spells.
+    if len(text) > ADDRESS_MAX or len(text.partition("@")[0]) > LOCAL_MAX or "=?" in text:
         return False
     return _ADDRESS.fullmatch(text) is not None
