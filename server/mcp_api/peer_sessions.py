@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from domain.refusals import Refused, invalid, refusal
 from http_shim.identity import identify
 from http_shim.principal import STATE, RequestPrincipal
-from server.mcp_api.principal import asker_in
+from server.mcp_api.principal import asker_in, credential_of
 from server.mcp_api.shared_places import Holder, PlaceLimits, SharedPlaces, Slot
 from storage.errors import Unavailable
 from storage.repositories.mcp_places import McpPlace, PlaceKind
@@ -95,7 +95,7 @@ class PeerSessions:
         """Note a new place of this process, for the credential of its request. Errors:
         `rate_limited`, `Unavailable`.
         """
-        await self._places.add(slot, kind, _credential(scope), limits, place_id)
+        await self._places.add(slot, kind, credential_of(scope), limits, place_id)
 
     async def opened_stream(self, slot: Slot, scope: Scope, session_id: str) -> None:
         """An SSE stream is about to tell its client where to send messages."""
@@ -127,7 +127,7 @@ class PeerSessions:
 
     async def require(self, session_id: str, scope: Scope) -> McpPlace:
         """The place of a session. Errors: as of `answer`."""
-        place = await self._places.find(session_id, "session", _credential(scope))
+        place = await self._places.find(session_id, "session", credential_of(scope))
         if place is None:
             raise Refused(refusal("not_found", what="session"))
         return place
@@ -147,7 +147,7 @@ class PeerSessions:
             return
         if await self._is_foreign_site(scope, receive, send):
             return
-        place = await self._places.find(session_id, "sse", _credential(scope))
+        place = await self._places.find(session_id, "sse", credential_of(scope))
         if place is None:
             raise Refused(refusal("not_found", what="session"))
         await self._send(place, scope, await _body(receive))
@@ -253,11 +253,6 @@ class PeerSessions:
         except (Refused, Unavailable) as trouble:
             return RequestPrincipal(address, trouble=trouble.with_traceback(None))
         return RequestPrincipal(address, caller, prepaid_cost=1)
-
-
-def _credential(scope: Scope) -> str | None:
-    user = scope.get("user")
-    return None if user is None else str(user.access_token.token)
 
 
 async def _body(receive: Receive) -> bytes:

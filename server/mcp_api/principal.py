@@ -19,3 +19,9 @@ async def asker_in(deps: Deps, scope: Scope) -> RequestPrincipal:
         )
     principal: RequestPrincipal = state[STATE]
     return principal
+
+
+def credential_of(scope: Scope) -> str | None:
+    """The hash to which a request is bound; None for a stranger."""
+    user = scope.get("user")
+    return None if user is None else str(user.access_token.token)

@@ -25,7 +25,7 @@ from http_shim.admission import MODERN
 from http_shim.json_body import MAX_BODY, aside, read
 from http_shim.json_body import message as exact
 from http_shim.principal import HEADERS, TOLD_MAX, RequestPrincipal
-from server.mcp_api.principal import asker_in
+from server.mcp_api.principal import asker_in, credential_of
 from storage.errors import Unavailable
 from tools.context.credentials import hashed
 from tools.dispatch.run import refused_reply, unavailable
@@ -78,7 +78,8 @@ STRANGERS_STREAMS: Final = SlotLimits(one=16, all=100, rest_s=60, listening_s=60
 class SessionSlot:
     """One session or stream: the key or address that holds it, the owner behind the key (the
     address again for a stranger), when a message last came for it, how many are being answered, and
-    the streams of it that are open. `has_rested`: the transport has ended it here, for resting.
+    the streams of it that are open. `credential` is the hash by which the transport knows a
+    session's client. `has_rested`: the transport has ended it here, for resting.
     """
 
     keyed: bool
@@ -87,6 +88,7 @@ class SessionSlot:
     used: float
     open: int = 0
     session: str | None = None
+    credential: str | None = None
     place_hash: str | None = None
     has_rested: bool = False
     listening: list[anyio.CancelScope] = field(default_factory=list)
@@ -266,8 +268,10 @@ class SessionGuard:
             await self._stream("listen", self._app, scope, asker, receive, send)
         elif path.startswith("/messages") and self._peers is not None:
             await self._peers.message(self._app, scope, receive, send)
-        else:
+        elif path == "/mcp" and session_id is not None and not modern:
             await self._run_in_session(scope, session_id, asker, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
     async def _stream(
         self,
@@ -310,6 +314,7 @@ class SessionGuard:
     ) -> None:
         self._tidy()
         place, goes = self.sessions.admit(*_holder(asker))
+        place.credential = credential_of(scope)
         try:
             if goes is not None and goes.session is not None:
                 await self._end(scope, goes)
@@ -346,24 +351,26 @@ class SessionGuard:
         async def unheard(message: Message) -> None:
             """Discard the answer: the client is gone."""
 
-        user = session_user(place.holder) if place.keyed else None
+        user = None if place.credential is None else session_user(place.credential)
         ending = {**scope, "user": user, "method": "DELETE", "headers": headers}
         await self._app(ending, nothing, unheard)
 
     async def _run_in_session(
         self,
         scope: Scope,
-        name: str | None,
+        name: str,
         asker: RequestPrincipal,
         receive: Receive,
         send: _Blocks,
     ) -> None:
-        place = self._by_id.get(name or "")
+        place = self._by_id.get(name)
+        if place is not None and place.credential != credential_of(scope):
+            raise Refused(refusal("not_found", what="session"))
         if place is not None and self.sessions.drop_rested(place, self._idle_s):
             # Other processes may have answered it meanwhile: then it goes on without its state.
             place = None
         if place is None:
-            if self._peers is not None and name is not None and scope["path"] == "/mcp":
+            if self._peers is not None:
                 answer = partial(self._peers.answer, name)
                 if scope["method"] == "GET":
                     await self._peers.require(name, scope)
@@ -384,7 +391,7 @@ class SessionGuard:
         finally:
             if send.status == 404 or (scope["method"] == "DELETE" and send.status < 400):
                 self.sessions.drop(place)
-                self._by_id.pop(name or "", None)
+                self._by_id.pop(name, None)
                 if self._peers is not None and place.place_hash is not None:
                     await self._peers.end(place.place_hash)
 

@@ -123,6 +123,42 @@ async def test_a_session_that_ends_frees_its_place(sqlite_url: str) -> None:
             assert (await s.ask("DELETE", "/mcp", headers=headers)).status == 200
 
 
+async def test_who_has_a_wrong_key_has_no_more_sessions_than_places(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit(monkeypatch, "STRANGERS_SESSIONS", 1, 9, 0, 60)
+    wrong = "ak_" + "z" * 43
+    async with small(sqlite_url) as s:
+        first, second = [await session(s, wrong) for _ in range(2)]
+        assert await listed(s, first, wrong) == 404
+        assert await listed(s, second, wrong) == 200
+
+
+@pytest.mark.usefixtures("few")
+async def test_another_key_on_a_session_frees_no_place(sqlite_url: str) -> None:
+    async with small(sqlite_url) as s:
+        names = [await session(s) for _ in range(3)]
+        for name in names:
+            assert await listed(s, name, BOB) == 404
+        assert (await opened(s)).status == 429
+        for name in names:
+            assert await listed(s, name) == 200
+
+
+@pytest.mark.usefixtures("few")
+async def test_a_message_of_the_newer_era_frees_no_place_of_the_older_one(sqlite_url: str) -> None:
+    async with small(sqlite_url) as s:
+        names = [await session(s) for _ in range(3)]
+        for name in names:
+            sent = modern("no/method")
+            headers = sent["headers"] | {"Mcp-Session-Id": name}
+            told = await s.post("/mcp", json=sent["json"], headers=headers)
+            assert told.status == 404
+        assert (await opened(s)).status == 429
+        for name in names:
+            assert await listed(s, name) == 200
+
+
 @pytest.mark.usefixtures("few")
 async def test_streams_of_strangers_are_bounded_and_free_their_place(sqlite_url: str) -> None:
     async with small(sqlite_url) as s:

@@ -89,6 +89,20 @@ async def test_a_session_is_answered_by_the_process_that_did_not_give_it(
         assert await asked(b, "POST", session, who) == 200
 
 
+async def test_another_key_on_a_session_ends_it_nowhere(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_places, "SYNC_S", 0)
+    async with two(pg_url) as (a, b):
+        session = await opened(a, ALICE)
+        for other in (BOB, None, "ak_" + "z" * 43):
+            for process in (a, b):
+                for method in ("POST", "GET", "DELETE"):
+                    assert await asked(process, method, session, other) == 404
+        for process in (b, a):
+            assert await asked(process, "POST", session, ALICE) == 200
+
+
 @pytest.mark.parametrize("ending", ["home", "elsewhere"])
 async def test_a_session_that_ended_has_ended_everywhere(pg_url: str, ending: str) -> None:
     async with two(pg_url) as (a, b):
