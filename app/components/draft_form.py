@@ -11,6 +11,7 @@ from typing import Final
 
 from multidict import MultiDict
 
+from app.components import shown
 from app.replies import Json, Record
 from app.words.money import percent, sentence_amount, typed
 from app.words.text import _
@@ -39,6 +40,13 @@ FIELDS: Final[Mapping[str, str]] = {
     "markets": "market",
     **PURSE_FIELDS,
 }
+# The fields that a person changes together.
+_GROUPS: Final = (
+    *((name,) for name in (*AMOUNTS[:3], "stop_floor", "horizon_days", "share", "on_floor")),
+    ("ask", "approval_above_usdc"),
+    ("market", *PURSE_FIELDS.values()),
+    ("agent",),
+)
 # What an empty field of payments says where that is ticked beside it.
 AS_IS: Final = "as_is"
 LABELS: Final[Mapping[str, str]] = {
@@ -107,6 +115,37 @@ def form_of(m: Json, note: Json | None, *, stored: bool) -> MultiDict[str]:
         form["ask"] = ASK_ABOVE if form["approval_above_usdc"] else ASK_NEVER
     form["agent"] = "board" if m["open_board"] else m["agent_id"] or ""
     return form
+
+
+def stored_form(m: Json, note: Json | None) -> MultiDict[str]:
+    """The form as the page of a stored draft shows it; `note` as in `view`."""
+    form = form_of(m, None, stored=True)
+    if note and "market" in unclear_fields(m):
+        form.extend(read_payments(note))
+    return form
+
+
+def marks(form: MultiDict[str]) -> str:
+    """Marks of the values that a form shows."""
+    return shown.marks(_values(form))
+
+
+def newest(form: MultiDict[str], stored: MultiDict[str]) -> MultiDict[str]:
+    """A form that came back, with what was left as it was shown as the draft has it now."""
+    kept = shown.untouched(_values(form), form.get("shown", ""))
+    names = frozenset(name for group in _GROUPS if group[0] in kept for name in group)
+    left = MultiDict((n, text) for n, text in form.items() if n not in names)
+    left.extend((n, text) for n, text in stored.items() if n in names)
+    return left
+
+
+def _values(form: MultiDict[str]) -> dict[str, str]:
+    """The fields of a form that say one thing together, as a text."""
+    return {group[0]: " ".join(f"{n}={_sorted(form, n)}" for n in group) for group in _GROUPS}
+
+
+def _sorted(form: MultiDict[str], name: str) -> str:
+    return ",".join(sorted(" ".join(form.getall(name, [])).split()))
 
 
 def read_payments(note: Json) -> dict[str, str]:

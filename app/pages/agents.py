@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -10,6 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from app.components import refusal as refusals
+from app.components import shown
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.replies import Json, Record
 from app.words import policy as rules
@@ -116,7 +116,7 @@ async def show_agent(
         changes=policy["changes"],
         numbers=_settings(NUMBERS, values),
         texts=_settings(JSON_FIELDS, values),
-        shown=visit.form.get("shown", "") if is_typed else _marks(stored),
+        shown=visit.form.get("shown", "") if is_typed else shown.marks(stored),
         balances=tuple(
             Record(b, chain=visit.chain_name(b["chain_id"])) for b in balances["balances"]
         ),
@@ -136,15 +136,6 @@ def _typed_policy(policy: Json) -> dict[str, str]:
     """A policy as its form sends it."""
     fields = {n: rules.typed(n, policy[n]) for n in (*NUMBERS, *JSON_FIELDS)}
     return fields | {ACCEPTS: "1" if policy[ACCEPTS] else ""}
-
-
-def _marks(typed: Mapping[str, str]) -> str:
-    """Short marks of the values that a form shows: a later value that has another was changed."""
-    return " ".join(f"{n}={_mark(text)}" for n, text in typed.items())
-
-
-def _mark(text: str) -> str:
-    return hashlib.blake2b(text.strip().encode(), digest_size=8).hexdigest()
 
 
 async def _row(visit: PageRequest, agent_id: str) -> Json:
@@ -278,12 +269,8 @@ async def write_policy(visit: PageRequest) -> web.Response:
     agent_id = visit.path_part("agent")
     policy = await visit.run("agent_policy", agent_id=agent_id)
     fields = dict(_fields(visit))
-    marks = dict(mark.partition("=")[::2] for mark in (visit.field("shown") or "").split())
-    kept = {
-        name: policy[name]
-        for name in (ACCEPTS, *NUMBERS, *JSON_FIELDS)
-        if marks.get(name) == _mark(visit.field(name) or "")
-    }
+    values = {name: visit.field(name) or "" for name in (ACCEPTS, *NUMBERS, *JSON_FIELDS)}
+    kept = {n: policy[n] for n in shown.untouched(values, visit.form.get("shown", ""))}
     await visit.run("owner_agent_policy_put", agent_id=agent_id, **{**fields, **kept})
     return visit.go(f"/app/agents/{agent_id}#policy")
 

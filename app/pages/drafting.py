@@ -97,6 +97,11 @@ async def show_draft(visit: PageRequest) -> web.Response:
     return await _show_draft(visit, visit.path_part("id"))
 
 
+async def _reading(visit: PageRequest, m: Json) -> Record | None:
+    """The reading of a draft's sentence; None without one."""
+    return await visit.run("mandate_draft", note=m["purpose"]) if m["purpose"] else None
+
+
 async def _show_draft(
     visit: PageRequest,
     draft: str,
@@ -107,12 +112,11 @@ async def _show_draft(
     m = read["mandate"]
     if m["status"] != "draft":
         return visit.go(f"/app/mandates/{draft}")
-    note = await visit.run("mandate_draft", note=m["purpose"]) if m["purpose"] else None
-    filled = draft_form.form_of(m, None, stored=True) if form is None else form
-    if form is None and note and "market" in draft_form.unclear_fields(m):
-        filled.extend(draft_form.read_payments(note))
+    note = await _reading(visit, m)
+    filled = draft_form.stored_form(m, note) if form is None else form
     view = Record(
         await _view(visit, m, note, filled, refused),
+        shown=draft_form.marks(filled) if form is None else form.get("shown", ""),
         public_id=m["public_id"],
         note=m["purpose"],
         clauses=read["clauses"],
@@ -313,6 +317,8 @@ async def store_draft(visit: PageRequest) -> web.Response:
     if then not in KEEPS:
         return await _show_draft(visit, draft, form)
     read = await visit.run("mandate_get", public_id=draft)
+    reading = await _reading(visit, read["mandate"])
+    typed, form = form, draft_form.newest(form, draft_form.stored_form(read["mandate"], reading))
     try:
         open_now = draft_form.open_fields(read["mandate"], form)
         _check_whole(form, frozenset(), open_now, sign=then == SIGN)
@@ -320,7 +326,7 @@ async def store_draft(visit: PageRequest) -> web.Response:
         kept = {n: read["mandate"][n] for n in ("purpose", "target_bps", "chain_id")}
         await visit.run("owner_mandate_correct", public_id=draft, **kept, **terms)
     except (OperationRefused, Refused) as wrong:
-        return await _show_draft(visit, draft, form, _as_refused(visit, wrong))
+        return await _show_draft(visit, draft, typed, _as_refused(visit, wrong))
     return visit.go(f"/app/mandates/{draft}/review" if then == SIGN else f"/app/start/{draft}")
 
 

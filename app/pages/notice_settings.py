@@ -9,11 +9,11 @@ from typing import Final
 from aiohttp import web
 
 from app import assets, headers
-from app.components import asks
+from app.components import asks, shown
 from app.components import refusal as refusals
 from app.language import language_of
 from app.page_context import OperationRefused, PageRequest, PageRoute
-from app.replies import Record
+from app.replies import Json, Record
 from app.words import notices
 from app.words.text import _, use_language
 from domain.refusals import Refused, refusal
@@ -31,9 +31,11 @@ async def show_settings(
     """All choices on one page; after a refusal what was typed stays."""
     read = await visit.run("owner_notice_settings")
     # The forms of the channels are refused on this page too, and hold none of the choices.
-    chosen = _typed(visit) if "zone" in visit.form else read
+    is_typed = "zone" in visit.form
+    chosen = _typed(visit) if is_typed else read
     view = Record(
         read,
+        shown=visit.form.get("shown", "") if is_typed else shown.marks(_values(read)),
         quiet=chosen["quiet"],
         kinds=tuple(
             Record(
@@ -61,9 +63,26 @@ def _typed(visit: PageRequest) -> Record:
     return Record(kinds, quiet=quiet)
 
 
+def _values(choices: Json) -> dict[str, str]:
+    """Each choice as a text; the quiet hours are one."""
+    values = {f"{c}:{kind}": str(kind in choices[c]) for c in CHANNELS for kind in notices.KINDS}
+    hours = choices["quiet"] or {}
+    return values | {"quiet": " ".join(f"{name}:{hours[name]}" for name in sorted(hours))}
+
+
 async def save(visit: PageRequest) -> web.Response:
-    """Replace all choices."""
-    await visit.run("owner_notice_settings_put", **_typed(visit))
+    """Store the choices that were changed in the form; the others stay as they are stored."""
+    read, typed = await visit.run("owner_notice_settings"), _typed(visit)
+    kept = shown.untouched(_values(typed), visit.form.get("shown", ""))
+
+    def chosen(channel: str) -> list[str]:
+        return [
+            k for k in notices.KINDS if k in (read if f"{channel}:{k}" in kept else typed)[channel]
+        ]
+
+    kinds = {channel: chosen(channel) for channel in CHANNELS}
+    quiet = (read if "quiet" in kept else typed)["quiet"]
+    await visit.run("owner_notice_settings_put", **kinds, quiet=quiet)
     return visit.go(HERE)
 
 

@@ -92,7 +92,7 @@ def forms_of(page: Page, path: str) -> list[Sent]:
 
 def _control(e: Element, action: str, names: dict[tuple[str, str], int]) -> Control:
     a = e.attributes
-    kind = a.get("type", "text") if e.name == "input" else e.name
+    kind = a.get("type", "hidden" if "hidden" in a else "text") if e.name == "input" else e.name
     value = e.text.removeprefix("\n") if e.name == "textarea" else a.get("value", "")
     n = names[action, a["name"]] = names.get((action, a["name"]), -1) + 1
     told = value if kind in TICKED or kind in OFFERED else str(n)
@@ -349,3 +349,50 @@ async def test_an_older_page_of_a_policy_takes_no_newer_limit_back(told: Site) -
     assert (await browser.post(f"{at}/policy", last)).status == 303
     policy = await told.world.ok("agent_policy", m.owner, agent_id=m.agent.user_id)
     assert policy["per_tx_cap_usdc"] is None
+
+
+async def test_an_older_page_of_choices_or_of_a_draft_takes_nothing_newer_back(told: Site) -> None:
+    m, browser, _ = await told.of(LIVES["draft"](told.world))
+    await chosen(m, browser)
+    settings, draft = "/app/notices/settings", f"/app/start/{m.id}"
+
+    async def tab(at: str) -> MultiDict[str]:
+        return next(f for f in forms_of(await browser.get(at), at) if f.action == at).body(None)
+
+    async def saved(at: str, form: MultiDict[str], **button: str) -> None:
+        assert (await browser.post(at, MultiDict(form, **button))).status == 303
+
+    older, newer = await tab(settings), await tab(settings)
+    newer.add("email", "mandate.settled")
+    newer["begins"] = "23:30"
+    await saved(settings, newer)
+    wrong = older.copy()
+    wrong["zone"] = "Mars/Base"
+    refused = forms_of(await browser.post(settings, wrong), settings)
+    (again,) = (f for f in refused if f.action == settings)
+    assert again.body(None)["shown"] == older["shown"] != (await tab(settings))["shown"]
+    older.add("push", "transfer.in")
+    older.popall("webhook")
+    await saved(settings, older)
+    read = await told.world.ok("owner_notice_settings", m.owner)
+    first = next(iter(KINDS))
+    assert (read["push"], read["email"], read["webhook"]) == (
+        [first, "transfer.in"], [first, "mandate.settled"], [],
+    )  # fmt: skip
+    assert read["quiet"]["begins"] == "23:30"
+
+    before = (await m.read())["mandate"]
+    older, newer = await tab(draft), await tab(draft)
+    newer.update({"share": "7", "ask": "never", "agent": "board"})
+    newer.popall("market", None)
+    await saved(draft, newer, then="stay")
+    older["horizon_days"] = "11"
+    await saved(draft, older, then="stay")
+    after = (await m.read())["mandate"]
+    assert (after["payout_rule"]["bps"], after["approval_above_usdc"]) == (700, None)
+    assert (after["horizon_days"], after["open_board"]) == (11, True)
+    assert len(after["allowed_targets"]) < len(before["allowed_targets"])
+    # What is changed on two pages is as it was changed last.
+    older["share"] = "9"
+    await saved(draft, older, then="stay")
+    assert (await m.read())["mandate"]["payout_rule"]["bps"] == 900

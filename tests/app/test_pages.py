@@ -108,9 +108,10 @@ def fine(page: Page) -> None:
             )
     labelled = {e.attributes.get("for") for e in page.all("label")}
     for field in page.elements:
-        if field.name in ("input", "textarea", "select") and field.attributes.get("type") not in (
-            "hidden",
-            "checkbox",
+        if (
+            field.name in ("input", "textarea", "select")
+            and field.attributes.get("type") not in ("hidden", "checkbox")
+            and "hidden" not in field.attributes
         ):
             assert field.attributes["id"] in labelled
     posts = [e for e in page.all("form") if e.attributes.get("method") == "post"]

@@ -274,6 +274,28 @@ async def test_what_was_typed_is_there_again_for_the_same_owner_after_a_lost_ses
         assert await window.page.input_value("#budget_usdc") == "500"
 
 
+async def test_a_policy_that_is_there_again_takes_no_newer_limit_back(stage: Stage) -> None:
+    m = await working(stage.world)
+    agent_id = m.agent.user_id or ""
+    page, limits = f"/app/agents/{agent_id}", {"per_tx_cap_usdc": "50", "total_cap_usdc": "90"}
+    await stage.world.ok("owner_agent_policy_put", m.owner, agent_id=agent_id, **limits)
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in(page)
+        await window.page.fill("[name=total_cap_usdc]", "80")
+        lower = limits | {"per_tx_cap_usdc": "5"}
+        await stage.world.ok("owner_agent_policy_put", m.owner, agent_id=agent_id, **lower)
+        await window.page.context.clear_cookies()
+        await window.press("Save policy")
+        await window.says("Your session has ended.")
+        await window.press(f"Continue with {NAME}")
+        await window.page.locator("[name=total_cap_usdc]").wait_for()
+        assert await window.page.input_value("[name=total_cap_usdc]") == "80"
+        await window.press("Save policy")
+        await window.page.wait_for_url("**#policy")
+    policy = await stage.world.ok("agent_policy", m.owner, agent_id=agent_id)
+    assert (policy["total_cap_usdc"], policy["per_tx_cap_usdc"]) == ("80.000000", "5.000000")
+
+
 async def test_what_was_typed_is_there_again_after_a_press_without_a_network(stage: Stage) -> None:
     m = await drafted(stage.world)
     async with stage.window(stage.wallet(m)) as window:
