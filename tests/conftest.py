@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from tests.world import Evm, World
 
-pytest_plugins = ["tests.stalls", "tests.databases", "tests.preloaded"]
+pytest_plugins = ["tests.stalls", "tests.databases", "tests.preloaded", "tests.reports"]
 
 # No test says how fast something is: a busy machine is no finding. Speed is measured in bench/.
 QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
