@@ -147,6 +147,9 @@ _TRIED: Final = (
     "last_at = :at, answered = :answered, fault = :fault, next_at = :next "
     "WHERE delivery_id = :id AND status = 'waiting'"
 )
+_FIRST_TRY: Final = "WHERE webhook_id = :id AND status = 'waiting' AND attempts = 0"
+_HELD: Final = f"SELECT DISTINCT kind FROM webhook_deliveries {_FIRST_TRY}"
+_HOLD: Final = f"UPDATE webhook_deliveries SET next_at = :at {_FIRST_TRY} AND kind = :kind"
 _MOVE: Final = (
     "UPDATE webhook_deliveries SET webhook_id = :id WHERE webhook_id = :before "
     "AND status = 'waiting' AND kind <> :link"
@@ -263,6 +266,15 @@ class WebhookRepository(Repository):
             most = MANY if kind in URGENT else AWAY
             self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, most=most)
         return created == 1
+
+    def held_back(self, webhook_id: str) -> list[MessageKind]:
+        """The kinds of the notices that wait for their first try."""
+        return [row["kind"] for row in self._sql.rows(_HELD, id=webhook_id)]
+
+    def hold(self, webhook_id: str, kind: MessageKind, until: datetime) -> None:
+        """Give the notices of a kind that wait for their first try another time of it."""
+        self._sql.run(_HOLD, id=webhook_id, kind=kind, at=micros(until))
+        self._sql.run(_CALL_SOON, id=webhook_id, at=micros(until), most=AWAY)
 
     def due(self, now: datetime, lanes: Iterable[Lane] = LANES) -> bool:
         """True where a webhook of one of the lanes is to be called; asked before a claim, which

@@ -733,6 +733,36 @@ async def test_quiet_hours_are_of_the_owners_zone_and_hold_back_what_does_not_br
         assert browser.opened(service.got[1][1])["kind"] == "mandate.paused"
 
 
+async def test_what_is_held_back_keeps_to_quiet_hours_that_are_changed(store: Store) -> None:
+    clock = Clock(datetime(2026, 11, 29, 22, 30, tzinfo=UTC))
+    deps = reach_of(store, clock)
+    await person(deps)
+    hours = {"zone": "UTC", "begins": "22:00", "ends": "07:00"}
+
+    async def keep(quiet: dict[str, str] | None) -> None:
+        kinds = {channel: ["mandate.stopped", "approval.asked"] for channel in CHANNELS}
+        assert (await do(deps, "owner_notice_settings_put", **kinds, quiet=quiet))["status"] == 200
+
+    await keep(hours)
+    async with push_service() as service:
+        await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
+        for key in ("one", "two"):
+            await notify(deps, replace(ASKED, kind="mandate.stopped", key=key))
+        assert await sent(deps) == 0
+        await keep(hours | {"ends": "22:45"})
+        clock.forward(minutes=14)
+        assert await sent(deps) == 0
+        await keep(hours | {"ends": "23:00"})
+        clock.forward(minutes=2)
+        assert await sent(deps) == 0
+        clock.forward(minutes=15)
+        assert await sent(deps) == 1
+        await keep(None)
+        assert await sent(deps) == 1
+        assert await sent(deps) == 0
+    assert len(service.got) == 2
+
+
 async def test_a_clock_that_is_put_forward_shortens_a_quiet_night() -> None:
     quiet = QuietHours(zone="Europe/Berlin", begins=22 * 60, ends=7 * 60)
     at = datetime(2026, 3, 28, 22, 0, tzinfo=UTC)

@@ -21,7 +21,7 @@ from domain.refusals import invalid
 from domain.times import Timestamp
 from storage.repositories.webhooks import Webhook
 from storage.unit_of_work import UnitOfWork
-from tools.context.notice_outbox import enqueue_message, zone_of
+from tools.context.notice_outbox import enqueue_message, quiet_until, zone_of
 from tools.mandates.notice_receivers import Reach, gather_reach
 from tools.model.fields import Nothing
 from tools.model.operation import (
@@ -167,7 +167,7 @@ def read_settings(uow: UnitOfWork, ctx: RequestContext[Nothing, Reach]) -> Notic
 def write_settings(
     uow: UnitOfWork, ctx: RequestContext[NoticeSettingsIn, Reach]
 ) -> NoticeSettingsOut:
-    """Replace all choices."""
+    """Replace all choices; what is held back keeps to the new quiet hours."""
     owner_id, request = ctx.caller.user_id or "", ctx.request
     settings = NoticeSettings(
         webhook=_chosen(request.webhook),
@@ -176,6 +176,10 @@ def write_settings(
         quiet=_quiet(request.quiet),
     )
     uow.notice_settings.put(owner_id, settings)
+    for hook in uow.webhooks.of_owner(owner_id, "push", "email"):
+        for kind in uow.webhooks.held_back(hook.webhook_id):
+            until = quiet_until(settings, hook.channel, kind, ctx.now)
+            uow.webhooks.hold(hook.webhook_id, kind, until or ctx.now)
     return _settings_body(uow, owner_id, ctx.facts)
 
 
