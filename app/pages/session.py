@@ -58,11 +58,15 @@ async def home(visit: PageRequest) -> web.Response:
 
 
 async def choose_language(visit: PageRequest) -> web.Response:
-    """Keep the language that the reader chose, and show the page again."""
+    """Keep the language that the reader chose, and show the page again; what comes with it out of a
+    form of terms is sent on to that page (307).
+    """
     chosen = visit.field("language") or ""
     if chosen not in LANGUAGES:
         raise invalid("language", f"one of {', '.join(LANGUAGES)}")
     response = visit.go(session_guard.next_of(came_from(visit.request)))
+    if "terms" in visit.form:
+        response.set_status(307)
     keep_language(response, chosen)
     return response
 

@@ -185,6 +185,33 @@ async def test_what_is_emptied_is_filled_by_nobody(site: Site) -> None:
     assert await drafts_of(site, owner) == []
 
 
+async def test_in_another_language_the_form_holds_what_was_typed(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    page = await read(browser, "500 USDC, 30 days")
+    (button,) = page.all("button", name="language")
+    how = {"form": "terms", "formaction": "/app/language"}
+    assert {n: button.attributes[n] for n in how} == how
+    sent = form(page, budget_usdc="321", language="de")
+    at = {"Referer": f"{browser.base}/app/start"}
+    switched = await browser.post("/app/language", sent, **at)
+    assert (switched.status, switched.headers["Location"]) == (307, "/app/start")
+    page = await browser.post("/app/start", sent, **at)  # as a browser sends it on
+    fine(page)
+    assert page.one("html").attributes["lang"] == "de"
+    assert value(page, "budget_usdc") == "321"
+    assert await drafts_of(site, owner) == []
+    kept = await browser.post("/app/start", form(page, ask="never", market="none", then="stay"))
+    draft = kept.headers["Location"]
+    sent = form(await browser.get(draft), budget_usdc="322", language="en")
+    switched = await browser.post("/app/language", sent, Referer=browser.base + draft)
+    assert (switched.status, switched.headers["Location"]) == (307, draft)
+    page = await browser.post(draft, sent)
+    assert (page.one("html").attributes["lang"], value(page, "budget_usdc")) == ("en", "322")
+    (public_id,) = await drafts_of(site, owner)
+    stored = await site.world.ok("mandate_get", owner, public_id=public_id)
+    assert stored["mandate"]["budget_usdc"] == "321.000000"
+
+
 async def test_a_form_without_a_sentence_is_a_link_away(site: Site) -> None:
     owner, _, browser = await site.somebody()
     first = await browser.get("/app/start")

@@ -274,6 +274,19 @@ async def test_what_was_typed_is_there_again_for_the_same_owner_after_a_lost_ses
         assert await window.page.input_value("#budget_usdc") == "500"
 
 
+async def test_what_was_typed_is_there_in_another_language(stage: Stage) -> None:
+    m = await drafted(stage.world)
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in("/app/start?form=1")
+        await window.page.fill("#budget_usdc", "321")
+        await window.page.check("#ask-never")
+        await window.press("Deutsch")
+        await window.heading("Neues Mandat")
+        assert await window.page.input_value("#budget_usdc") == "321"
+        assert await window.page.is_checked("#ask-never")
+        assert window.path == "/app/start?form=1"
+
+
 async def test_a_policy_that_is_there_again_takes_no_newer_limit_back(stage: Stage) -> None:
     m = await working(stage.world)
     agent_id = m.agent.user_id or ""
