@@ -114,7 +114,7 @@ class TradingStage:
         await window.page.get_by_role("radio", name="BTC", exact=True).check()
         await window.page.get_by_label("How much").fill(amount)
         await window.press("Prepare LIVE order")
-        await window.heading("Buy")
+        await window.heading("Order to sign")
 
     @property
     def account(self) -> Any:

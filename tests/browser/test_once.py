@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.app.lives import created
 from tests.browser.conftest import Stage
-from tests.browser.wallet import SENDS, Says, Wallet
+from tests.browser.wallet import NAME, SENDS, Says, Wallet
 from tests.browser.window import MARKS, Window, a_tab
 from tests.world import Mandated, working
 
@@ -127,6 +127,24 @@ async def test_what_a_wallet_may_have_sent_is_not_sent_again_by_one_press(stage:
         await window.press(PAUSE)
         await window.heading("Paused")
     assert len(wallet.sent) == 1
+
+
+async def test_a_refusal_of_the_wallet_leaves_the_focus_where_it_was(stage: Stage) -> None:
+    m = await working(stage.world)
+    wallet = stage.wallet(m)
+    async with stage.window(wallet) as window:
+        await window.sign_in()
+        for path, name in (
+            (f"/app/mandates/{m.id}/pause", PAUSE),
+            ("/app/sign-in", f"Continue with {NAME}"),
+        ):
+            await window.goto(path)
+            wallet.fault = Says(4001, "no")
+            await window.page.locator("button:enabled", has_text=name).wait_for()
+            await window.enter(name)
+            await window.says("You rejected it in your wallet")
+            await window.page.locator("button:focus", has_text=name).wait_for()
+    assert (wallet.count(*SENDS), wallet.sent) == (1, [])
 
 
 async def test_an_answer_to_a_held_action_is_given_once(stage: Stage) -> None:

@@ -23,6 +23,7 @@ function on(id, work) {
     } catch (e) {
       tell(state, e instanceof Problem ? e.message : words.failed + " " + (e?.message ?? e), "warn");
       button.disabled = false;
+      button.focus();
     }
   });
   if (button) button.disabled = "later" in button.dataset;

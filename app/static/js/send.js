@@ -1,4 +1,4 @@
-// Sending: each transaction is decoded here, has to be what its button says, and is handed to the wallet; its hash goes to the service at once.
+// Sending: each transaction is decoded here, has to be what its button says, and goes to the wallet; the service gets its hash.
 import { decodeFunctionData, encodeAbiParameters, hashTypedData } from "../vendor/eth.js";
 import { ABI, EXITS, listHash } from "./abi.js";
 import { all, data, micros } from "./dom.js";
@@ -137,7 +137,7 @@ async function start(box) {
       const told = await fetch(follow(was.hash)).catch(() => null), at = told && new URL(told.url);
       if (!told || told.status >= 500) throw new Problem("silent");
       if (at.pathname === "/app/sign-in" || at.href === follow(was.hash)) return location.replace(at);
-      // It has landed: who came by "back" or a reload is led where it led; for everybody else the page is made anew, as things stand now.
+      // It has landed: who came by "back" or a reload is led where it led; for others the page is made anew.
       note(null);
       return performance.getEntriesByType("navigation")[0]?.type === "navigate" ? location.reload() : location.replace(at);
     }
@@ -165,7 +165,7 @@ async function start(box) {
     if (was && !(await alone(() => settled(was)))) return;
     button.disabled = off;
   } catch (e) { problem(e); }
-  button.addEventListener("click", () => { button.disabled = true; alone(go).catch(problem); });
+  button.onclick = () => { button.disabled = true; alone(go).catch(problem).then(() => button.focus()); };
 }
 
 for (const box of globalThis.document ? all("[data-send]") : []) start(box);

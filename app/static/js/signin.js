@@ -2,8 +2,8 @@
 import { Problem, account, ask, hex, last, pressed, says, wallets } from "./wallet.js";
 import { $ } from "./dom.js";
 
-const list = $("wallets"), state = $("state"), form = $("open");
-$("origin").textContent = location.origin;
+const { host, origin } = location, list = $("wallets"), state = $("state"), form = $("open");
+$("origin").textContent = origin;
 
 function button(wallet) {
   const b = Object.assign(document.createElement("button"), { type: "button", className: "btn" });
@@ -20,7 +20,7 @@ function show(all) {
 
 /** True where the text names this site and no other. */
 function names(text) {
-  return [location.host, location.origin].some((site) => text.startsWith(site + " wants you to sign in")) && text.includes("\nURI: " + location.origin + "\n");
+  return [host, origin].some((site) => text.startsWith(site + " wants you to sign in")) && text.includes("\nURI: " + origin + "\n");
 }
 
 const unanswered = () => { throw new Problem("no_answer"); };
@@ -29,7 +29,7 @@ async function challenge(address) {
   const answer = await fetch("/wallet/auth/challenge", { method: "POST", credentials: "omit", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ address }) }).catch(unanswered);
   const told = await answer.json().catch(unanswered);
   if (!answer.ok) throw new Problem("other", told.reason);
-  if (!names(told.message)) throw new Problem("other_site", location.host);
+  if (!names(told.message)) throw new Problem("other_site", host);
   return told.message;
 }
 

@@ -46,7 +46,9 @@ for (const button of buttons) button.addEventListener("click", async () => {
     sending.requestSubmit();
   } catch (e) {
     tell(state, e instanceof Problem ? e.message : words.unknown, "warn");
-    if (e instanceof Problem) for (const b of buttons) b.disabled = false;
+    if (!(e instanceof Problem)) return;
+    for (const b of buttons) b.disabled = false;
+    button.focus();
   }
 });
 look();

@@ -49,7 +49,7 @@ export const same = (a, b) => String(a).toLowerCase() === String(b).toLowerCase(
 /** The page's network as wallets name it. */
 export const chainId = () => "0x" + Number(document.body.dataset.chain).toString(16);
 
-/** Ask the wallet. Throws a Problem with a sentence for the person. */
+/** Ask the wallet. Throws a Problem for the person. */
 export async function ask(wallet, method, params) {
   try { return await wallet.provider.request({ method, params }); }
   catch (e) {
@@ -89,14 +89,14 @@ export function mark(name, ok) { document.querySelector(`[data-check=${name}]`).
 
 /** On a press: do the work; where it fails, say so, and the button is on again. */
 export function pressed(button, state, first, work) {
-  button.addEventListener("click", async () => {
+  button.onclick = async () => {
     button.disabled = true;
     tell(state, first);
-    try { await work(); } catch (e) { fail(state, e); button.disabled = false; }
-  });
+    try { await work(); } catch (e) { fail(state, e); button.disabled = false; button.focus(); }
+  };
 }
 
-/** On a press of the page’s button: the wallet signs the typed data, and the form takes the signature in. Where there are faults it stays off. */
+/** On a press: the wallet signs the typed data, and the form takes it in. With faults the button stays off. */
 export function signs(form, typed, faults) {
   const button = $("sign"), state = $("state");
   if (faults.length) return tell(state, [says("tampered"), ...faults].join(" "), "bad");
