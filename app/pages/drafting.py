@@ -264,21 +264,24 @@ def _check_whole(
     """Hold a form that is kept, or signed, to what a person has to say; `still_open` may stay so in
     a draft that is kept.
 
-    Errors: `invalid_request`.
+    Errors: `invalid_request`, which names all that is missing.
     """
+    missing = list[tuple[str, str]]()
     has_chosen = form.get("ask") in (ASK_ABOVE, ASK_NEVER)
     if not has_chosen and (sign or "approval_above_usdc" not in still_open):
-        raise invalid("ask", "choose whether it asks you, and above which amount")
+        missing.append(("ask", "choose whether it asks you, and above which amount"))
     for name in (*NEEDED, "market"):
         is_empty = not form.get(name, "").strip()
         is_empty &= name != "market" or ("places" in form and "pays" not in form)
         if is_empty and (sign or name not in still_open):
-            raise invalid(name, "fill this in")
+            missing.append((name, "fill this in"))
     for name in PURSE_FIELDS.values():
         if name in open_now and (sign or name == "pays" or name not in still_open):
-            raise invalid(name, "fill this in, or tick what stands below it")
+            missing.append((name, "fill this in, or tick what stands below it"))
     if sign and not form.get("agent", "").strip():
-        raise invalid("agent", "choose who is to act")
+        missing.append(("agent", "choose who is to act"))
+    if missing:
+        raise invalid(*missing[0], *missing[1:])
 
 
 def _note(visit: PageRequest) -> str:

@@ -230,6 +230,16 @@ async def test_a_form_without_a_sentence_is_a_link_away(site: Site) -> None:
     assert chosen(again, "ask") == ["above"]
 
 
+async def test_all_that_a_form_lacks_is_told_at_once(site: Site) -> None:
+    _, _, browser = await site.somebody()
+    page = await read(browser, "500 USDC for lending")
+    refused = await browser.post("/app/start", form(page, budget_usdc="", then="review"))
+    assert refused.status == 400
+    told = refused.one("div", role="alert").text
+    wanted = ("What it may do without asking you:", "Budget:", "Who is to act:")
+    assert [w for w in wanted if w not in told] == []
+
+
 async def test_lines_of_a_sentence_are_read_as_a_browser_sends_them(site: Site) -> None:
     _, _, browser = await site.somebody()
     page = await read(browser, "Budget 700 USDC\r\nPer action: 70\r\nDays: 10")
