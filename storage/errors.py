@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+DAMAGED: Final = "its file is damaged"
 _SQLITE: Final = {
     sqlite3.SQLITE_BUSY: "another process holds its lock",
     sqlite3.SQLITE_LOCKED: "another process holds its lock",
@@ -17,8 +18,8 @@ _SQLITE: Final = {
     sqlite3.SQLITE_PERM: "it cannot be written to",
     sqlite3.SQLITE_INTERRUPT: "it was interrupted",
     sqlite3.SQLITE_IOERR: "its disk fails",
-    sqlite3.SQLITE_CORRUPT: "its file is damaged",
-    sqlite3.SQLITE_NOTADB: "its file is damaged",
+    sqlite3.SQLITE_CORRUPT: DAMAGED,
+    sqlite3.SQLITE_NOTADB: DAMAGED,
     sqlite3.SQLITE_FULL: "its disk is full",
     sqlite3.SQLITE_CANTOPEN: "its file does not open",
     sqlite3.SQLITE_PROTOCOL: "another process holds its lock",
@@ -70,6 +71,10 @@ class DatabaseTimeouts:
     statement_cache: int = 100
 
 
+class NoBackup(Exception):
+    """A backup, heads or an export cannot be made, or a backup not restored; the text says why."""
+
+
 def sqlite_trouble(error: BaseException) -> str | None:
     """Name the trouble of the database; None for a mistake in a statement.
 
@@ -105,6 +110,16 @@ def postgres_trouble(error: BaseException) -> str | None:
     if state is None:
         return None
     return _STATES.get(state) or _CLASSES.get(state[:2])
+
+
+def trouble_of(error: BaseException) -> str | None:
+    """Name the trouble of the database, whichever layer tells of it; None for any other error."""
+    if isinstance(error, Unavailable):
+        return error.why
+    for cause in (error, getattr(error, "orig", None)):
+        if isinstance(cause, sqlite3.Error):
+            return sqlite_trouble(cause)
+    return None if sqlstate(error) is None else postgres_trouble(error)
 
 
 def missing_part(error: BaseException) -> str | None:

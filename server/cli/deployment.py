@@ -118,7 +118,7 @@ async def deploy_contracts(
     )
 
 
-def contract_addresses(
+async def contract_addresses(
     settings: Settings, chain_id: int, keeper_address: str | None, *, approvals_on_chain: bool
 ) -> dict[str, str]:
     """The settings that `deploy_contracts` would answer on a chain with a deterministic deployer.

@@ -27,6 +27,7 @@ from server.cli.host_checks import (
     examine_names,
     readable,
 )
+from server.cli.maintenance import write
 from server.cli.output import DoctorFinding
 from server.cli.purse_checks import examine_hub, examine_payments
 from server.cli.venue_checks import examine_venue
@@ -93,8 +94,8 @@ async def _database(settings: Settings) -> DoctorFinding:
     shown = database_name(settings.database_url)
     try:
         at = await revision(settings.database_url)
-    except Exception as error:
-        return DoctorFinding("database", False, f"{shown}: {type(error).__name__}", "nothing works")
+    except (Unavailable, ValueError) as error:
+        return DoctorFinding("database", False, f"{shown}: {error}", "nothing works")
     if not is_enough(at):
         advice = "run: wallet db upgrade"
         if at is not None and is_newer(at):
@@ -103,6 +104,11 @@ async def _database(settings: Settings) -> DoctorFinding:
             advice = "begin with an empty one"
         state = "missing or empty" if at is None else f"revision {at}, {latest()} is needed"
         return DoctorFinding("database", False, f"{shown}: {state}", advice)
+    now = CLOCK.now()
+    try:
+        await write(settings, lambda uow: uow.work.acquire("probe", "ready", "probe", now, now))
+    except Unavailable as error:
+        return DoctorFinding("database", False, f"{shown}: {error}", "nothing can be written")
     open_files = readable(database_files(settings.database_url))
     return DoctorFinding("database", True, f"{shown}: revision {at}", open_files, bool(open_files))
 

@@ -30,10 +30,20 @@ _chain = click.option(
 )
 _key_file = click.option(
     "--key-file",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(path_type=Path),
     required=True,
-    help="The deployer's key.",
+    callback=lambda _context, _option, path: _key_of(path),
+    help="The deployer's private key (mode 0600).",
 )
+
+
+def _key_of(path: Path) -> str:
+    from server.mcp_api.local_signer import UnusableKey, key_of_file
+
+    try:
+        return key_of_file(path).secret
+    except UnusableKey as unusable:
+        raise click.BadParameter(str(unusable)) from None
 
 
 @click.group(
@@ -166,16 +176,19 @@ def contracts() -> None:
     help="Vaults ask for the owner's signature above the approval amount.",
 )
 def deploy(
-    chain_id: int, key_file: Path, keeper_address: str | None, approvals_on_chain: bool
+    chain_id: int, key_file: str, keeper_address: str | None, approvals_on_chain: bool
 ) -> None:
     """Deploy the factory, the lens and the hubs of purses, and print the settings to add."""
     from server.cli.deployment import deploy_contracts
 
-    key = key_file.read_text().strip()
     _say(
         _run(
             lambda: deploy_contracts(
-                _settings(), chain_id, key, keeper_address, approvals_on_chain=approvals_on_chain
+                _settings(),
+                chain_id,
+                key_file,
+                keeper_address,
+                approvals_on_chain=approvals_on_chain,
             )
         )
     )
@@ -197,8 +210,10 @@ def addresses(chain_id: int, keeper_address: str | None, approvals_on_chain: boo
     from server.cli.deployment import contract_addresses
 
     _say(
-        contract_addresses(
-            _settings(), chain_id, keeper_address, approvals_on_chain=approvals_on_chain
+        _run(
+            lambda: contract_addresses(
+                _settings(), chain_id, keeper_address, approvals_on_chain=approvals_on_chain
+            )
         )
     )
 
@@ -207,12 +222,11 @@ def addresses(chain_id: int, keeper_address: str | None, approvals_on_chain: boo
 @_chain
 @_key_file
 @click.option("--market", required=True, help="The ERC-4626 market, whose asset is USDC.")
-def share_value(chain_id: int, key_file: Path, market: str) -> None:
+def share_value(chain_id: int, key_file: str, market: str) -> None:
     """Deploy the value probe of a market, and print the line for its entry in the markets file."""
     from server.cli.deployment import deploy_share_value
 
-    key = key_file.read_text().strip()
-    _say(_run(lambda: deploy_share_value(_settings(), chain_id, key, market)))
+    _say(_run(lambda: deploy_share_value(_settings(), chain_id, key_file, market)))
 
 
 @main.group()
@@ -256,12 +270,9 @@ def verify(against: Path | None) -> None:
 @click.argument("target", type=click.Path(path_type=Path))
 def backup(target: Path) -> None:
     """Copy the database while it is in use."""
-    from server.cli.maintenance import NoBackup, backup_database
+    from server.cli.maintenance import backup_database
 
-    try:
-        _run(lambda: backup_database(_settings(), target))
-    except NoBackup as error:
-        raise click.ClickException(str(error)) from None
+    _run(lambda: backup_database(_settings(), target))
     _say(f"wallet: wrote {target}")
 
 
@@ -269,12 +280,9 @@ def backup(target: Path) -> None:
 @click.argument("source", type=click.Path(path_type=Path))
 def restore(source: Path) -> None:
     """Make the database out of a backup, where none is."""
-    from server.cli.maintenance import HELD_BACK, NoBackup, restore_database
+    from server.cli.maintenance import HELD_BACK, restore_database
 
-    try:
-        _run(lambda: restore_database(_settings(), source))
-    except NoBackup as error:
-        raise click.ClickException(str(error)) from None
+    _run(lambda: restore_database(_settings(), source))
     _say(f"wallet: restored {source}")
     held_back = ", ".join(f"{name} is {value}" for name, value in HELD_BACK.items())
     _say(f"wallet: {held_back}, until you set them with `wallet switch set`")

@@ -13,7 +13,6 @@ from server.runtime.schema_upgrade import ensure_schema, upgrade_due, upgraded
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.errors import Unavailable
-from storage.integrity.backup import NoBackup as NoBackup
 from storage.integrity.backup import backup, export, restored, write_heads
 from storage.integrity.ledger_check import anchors, verify
 from storage.read_replica import replica_state

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails
 from domain.refusals import Refused
 from server.runtime.schema_upgrade import NotUpgraded
 from server.settings import Settings
-from storage.errors import missing_part
+from storage.errors import NoBackup, missing_part, trouble_of
 from storage.schema.revision import database_name
 
 T = TypeVar("T")
@@ -104,12 +104,18 @@ def run(main: Callable[[], Awaitable[T]]) -> T:
         raise click.ClickException(f"{refused.code}: {refused.refusal.reason}") from None
     except NotUpgraded as error:
         raise _Unready(str(error)) from None
+    except NoBackup as error:
+        raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(_fault(error)) from None
     except Exception as error:
+        where = database_name(read_settings().database_url)
+        if (why := trouble_of(error)) is not None:
+            # A commit that was sent and not answered may stand there.
+            done = " What was asked may be stored." if getattr(error, "unknown", False) else ""
+            raise _Unready(f"The database {where} is not usable: {why}.{done}") from None
         if (missing := missing_part(error)) is None:
             raise
-        where = database_name(read_settings().database_url)
         raise _Unready(
             f"The database {where} does not have the tables of this version, though it is at its "
             f"revision: {missing}. Another build made it: run that one, or begin with an empty one."

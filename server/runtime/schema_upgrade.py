@@ -70,10 +70,21 @@ async def ensure_schema(settings: Settings) -> None:
     _refuse_development(settings, at)
     if at is not None and not url.startswith("sqlite:///"):
         await upgraded(settings)
+    await _migrate(url)
+
+
+async def _migrate(url: str) -> None:
+    """Run the missing revisions, all or none. Errors: `NotUpgraded`."""
     # The migration tools take long to load.
     from storage.schema import migrate
 
-    await anyio.to_thread.run_sync(migrate.upgrade, url)
+    try:
+        await anyio.to_thread.run_sync(migrate.upgrade, url)
+    except Unavailable as error:
+        raise NotUpgraded(
+            f"The database {database_name(url)} was not upgraded: {error.why}. "
+            "It is as it was; run it again."
+        ) from None
 
 
 async def upgrade_due(settings: Settings) -> tuple[bool, str]:
@@ -94,14 +105,5 @@ async def upgrade_due(settings: Settings) -> tuple[bool, str]:
 async def upgrade_database(settings: Settings) -> None:
     """Bring any database to this version's schema. Errors: `NotUpgraded`."""
     is_due, _ = await upgrade_due(settings)
-    if not is_due:
-        return
-    from storage.schema import migrate
-
-    try:
-        await anyio.to_thread.run_sync(migrate.upgrade, settings.database_url)
-    except Unavailable as error:
-        where = database_name(settings.database_url)
-        raise NotUpgraded(
-            f"The database {where} was not upgraded: {error.why}. It is as it was; run it again."
-        ) from None
+    if is_due:
+        await _migrate(settings.database_url)

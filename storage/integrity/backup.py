@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from pathlib import Path
 import aiosqlite
 import anyio
 
+from storage.errors import DAMAGED, NoBackup, sqlite_trouble
 from storage.feed.row_stream import LongReader, long_reader, sqlite_on_thread
 from storage.repositories.event_row import COLUMNS
 from storage.repositories.ledger import ALL_IDS, ROWS_OF
@@ -23,10 +25,6 @@ from storage.repositories.ledger_queries import ALL_HEADS, HEAD
 from storage.schema.revision import on_sqlite
 from storage.sqlite_files import sqlite_path
 from storage.store import Store
-
-
-class NoBackup(Exception):
-    """The backup cannot be made or restored; the text says what to do instead."""
 
 
 async def backup(url: str, target: Path) -> None:
@@ -106,12 +104,17 @@ async def _copy(origin: aiosqlite.Connection, part: Path) -> None:
     every write of another process starts it over, so that it never ends while there are writers;
     one step holds one snapshot, and no writer waits for it.
     """
-    async with aiosqlite.connect(part) as copy:
-        await origin.backup(copy, pages=-1)
-        await _in_one_file(copy)
-        (verdict,) = await (await copy.execute("PRAGMA integrity_check")).fetchone() or ("nothing",)
-    if verdict != "ok":
-        raise NoBackup(f"the copy is damaged: {verdict}")
+    try:
+        async with aiosqlite.connect(part) as copy:
+            await origin.backup(copy, pages=-1)
+            await _in_one_file(copy)
+            verdict = await (await copy.execute("PRAGMA integrity_check")).fetchone()
+    except sqlite3.Error as error:
+        if (why := sqlite_trouble(error)) is None:
+            raise
+        raise NoBackup(f"no copy was made: {why}") from error
+    if verdict is None or verdict[0] != "ok":
+        raise NoBackup(f"no copy was made: {DAMAGED}")
 
 
 async def _in_one_file(copy: aiosqlite.Connection) -> None:
@@ -151,9 +154,8 @@ async def write_heads(source: Store | str, target: Path) -> dict[str, object]:
             async for row in reader.rows(ALL_HEADS)
         ]
     text = "".join(lines).encode()
-    created = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(created, "wb") as out:
-        out.write(text)
+    async with _new_file(target, "heads never replace a file") as part:
+        part.write_bytes(text)
     return {"ledgers": len(lines), "sha256": hashlib.sha256(text).hexdigest()}
 
 
@@ -167,16 +169,16 @@ async def export(source: Store | str, target: Path) -> dict[str, int]:
     """
     url = source if isinstance(source, str) else source.url
     counts = {"ledgers": 0, "rows": 0}
-    created = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(created, "w", encoding="utf-8") as out:
-        async with long_reader(url) as reader:
-            async with reader.snapshot():
-                ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
-            for public_id in ids:
-                async for line in _lines(reader, public_id):
-                    out.write(json.dumps(line, sort_keys=True) + "\n")
-                    counts["rows"] += "head" not in line
-                counts["ledgers"] += 1
+    async with _new_file(target, "an export never replaces a file") as part:
+        with part.open("w", encoding="utf-8") as out:
+            async with long_reader(url) as reader:
+                async with reader.snapshot():
+                    ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
+                for public_id in ids:
+                    async for line in _lines(reader, public_id):
+                        out.write(json.dumps(line, sort_keys=True) + "\n")
+                        counts["rows"] += "head" not in line
+                    counts["ledgers"] += 1
     return counts
 
 

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from storage.errors import Unavailable, sqlstate
-from storage.sqlite_files import OPEN_WAIT_MS, connect_sqlite, make_private, sqlite_path
+from storage.errors import Unavailable, sqlite_faults, sqlstate, trouble_of
+from storage.sqlite_files import OPEN_WAIT_MS, connect_sqlite, sqlite_path
 
 _LOCK: Final = 0x6D616E64617465  # "mandate": one upgrade at a time on PostgreSQL
 # Whoever waits for a table's lock holds up all that come after it: so long, then again from the
@@ -31,8 +31,8 @@ def upgrade(url: str) -> None:
     """Run the missing revisions, all or none; a second process that upgrades waits for the first.
 
     Runs its own event loop for PostgreSQL: call it from a thread where one runs already.
-    Errors: `Unavailable` where others hold the tables of a PostgreSQL again and again; nothing is
-    changed then.
+    Errors: `Unavailable` where the database is to blame, or others hold the tables of a PostgreSQL
+    again and again; nothing is changed then.
     """
 
     def work(connection: Connection) -> None:
@@ -46,7 +46,9 @@ def upgrade(url: str) -> None:
             _on(url, work)
         except DBAPIError as error:
             if sqlstate(error) not in _IN_THE_WAY:
-                raise
+                if (why := trouble_of(error)) is None:
+                    raise
+                raise Unavailable(why) from error
             if attempt == _TRIES:
                 raise Unavailable("others hold its tables") from error
             time.sleep(_PAUSE_S)
@@ -66,14 +68,15 @@ def _config(connection: Connection) -> Config:
 
 def _on(url: str, work: Callable[[Connection], None]) -> None:
     if url.startswith("sqlite:///"):
+        # The file keeps the journal mode: whoever opens it later finds WAL.
+        with sqlite_faults():
+            connect_sqlite(sqlite_path(url)).close()
         engine = _sqlite_engine(url)
         try:
             with engine.begin() as connection:
                 work(connection)
         finally:
             engine.dispose()
-        # The file keeps the journal mode: whoever opens it later finds WAL.
-        connect_sqlite(sqlite_path(url)).close()
         return
     asyncio.run(_on_postgres(url, work))
 
@@ -82,7 +85,6 @@ def _sqlite_engine(url: str) -> Engine:
     """An engine whose transactions hold the write lock from their start and take the DDL in as
     well.
     """
-    make_private(sqlite_path(url))
     engine = create_engine(
         url, connect_args={"timeout": OPEN_WAIT_MS / 1_000, "isolation_level": None}
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from storage.errors import Unavailable, postgres_trouble, sqlite_trouble, sqlstate
+from storage.errors import DAMAGED, Unavailable, postgres_trouble, sqlite_trouble, sqlstate
 
 REACHED_S: Final = 10
 # An address of PostgreSQL of which it is plain what is user and password, host, name and options.
@@ -21,7 +21,11 @@ _PLAIN: Final = re.compile(
 UNNAMED: Final = "of WALLET_DATABASE_URL"
 NO_ADDRESS: Final = "its address is none of a PostgreSQL database"
 FOREIGN: Final = "it holds tables of something else, or only a part of this service's"
-_REFUSED: Final = {"28": "it lets this user not in", "3D": "it has no database of this name"}
+_REFUSED: Final = {
+    "42": "it does not let this user read",
+    "28": "it lets this user not in",
+    "3D": "it has no database of this name",
+}
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _OURS: Final = "mandates"
 # A revision: its number, and where older code works on its tables too, the number that has to know.
@@ -61,7 +65,11 @@ async def revision(url: str) -> str | None:
         try:
             return await to_thread.run_sync(on_sqlite, url.removeprefix("sqlite:///"))
         except sqlite3.Error as error:
-            raise Unavailable(sqlite_trouble(error) or str(error)) from error
+            # A text that cannot be read has no code, and a table that is another's has one.
+            other = FOREIGN if hasattr(error, "sqlite_errorcode") else DAMAGED
+            raise Unavailable(sqlite_trouble(error) or other) from error
+        except UnicodeDecodeError as error:  # of what SQLite says of a name
+            raise Unavailable(DAMAGED) from error
     if url.startswith(("postgresql://", "postgres://")):
         return await on_postgres(url)
     raise ValueError("it begins with sqlite:/// or postgresql://")
@@ -124,8 +132,10 @@ async def on_postgres(url: str) -> str | None:
         ours: bool = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", _OURS)
         try:
             version = await connection.fetchval("SELECT version_num FROM alembic_version")
-        except asyncpg.UndefinedTableError:
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):
             version = None
+    except PostgresError as error:
+        raise Unavailable(_refusal_of(error)) from error
     finally:
         await connection.close()
     if ours != (version is not None):

@@ -32,6 +32,7 @@ async def market_of(evm: Evm, share_value: str) -> str:
 def test_contracts_are_deployed_and_the_doctor_reads_the_chain(evm: Evm, tmp_path: Path) -> None:
     key = tmp_path / "deployer.key"
     key.write_text(evm.key(5))
+    key.chmod(0o600)
     chain = f"WALLET_CHAINS__{CHAIN_ID}__"
     env = PATIENTLY | {
         "PATH": os.defpath, "PYTHONPATH": str(Path(__file__).parents[2]), "WALLET_DATABASE_URL": f"sqlite:///{tmp_path / 'w.sqlite'}",

@@ -23,7 +23,8 @@ from click.testing import CliRunner, Result
 
 from domain.ledger.state.measured import MeasuredBook
 from server.cli.main import main
-from storage.integrity.backup import NoBackup, backup, restored
+from storage.errors import NoBackup
+from storage.integrity.backup import backup, restored
 from storage.integrity.ledger_check import verify
 from storage.schema import migrate
 from storage.schema.revision import latest

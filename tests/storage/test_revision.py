@@ -48,13 +48,21 @@ async def test_a_server_tells_what_revision_it_is_at(pg_url: str) -> None:
     assert await revision.on_postgres(pg_url) == revision.latest()
     beside = await asyncpg.connect(pg_url)
     try:
+        await beside.execute("CREATE ROLE stranger LOGIN")
+        at = pg_url.partition("@")[2]
+        with pytest.raises(Unavailable, match="it does not let this user read"):
+            await revision.on_postgres(f"postgresql://stranger@{at}")
         await beside.execute("DELETE FROM alembic_version")
         with pytest.raises(Unavailable, match="only a part of this service's"):
             await revision.on_postgres(pg_url)
         await beside.execute("DROP TABLE alembic_version")
         with pytest.raises(Unavailable, match="only a part of this service's"):
             await revision.on_postgres(pg_url)
+        await beside.execute("CREATE TABLE alembic_version (other TEXT)")
+        with pytest.raises(Unavailable, match="only a part of this service's"):
+            await revision.on_postgres(pg_url)
     finally:
+        await beside.execute("DROP ROLE IF EXISTS stranger")
         await beside.close()
 
 

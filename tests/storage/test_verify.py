@@ -13,7 +13,8 @@ import orjson
 import pytest
 
 from domain.ledger.events.event import Event, LedgerKind, Reporter
-from storage.integrity.backup import NoBackup, backup, export
+from storage.errors import NoBackup
+from storage.integrity.backup import backup, export
 from storage.integrity.ledger_check import verify, verify_export
 from storage.repositories.event_row import COLUMNS, IN_ORDER, has_its_hash, row_hash, row_values
 from storage.store import Store, open_store
@@ -126,7 +127,7 @@ async def test_an_export_proves_itself(store: Store, tmp_path: Path) -> None:
         "ok": True, "ledgers": 2, "rows": 157, "checkpoints": 0, "balances": 0, "paper_books": 0,
         "paper_entries": 0, "anchors": 0, "findings": [],
     }  # fmt: skip
-    with pytest.raises(FileExistsError):
+    with pytest.raises(NoBackup, match="never replaces a file"):
         await export(store, target)
 
 
