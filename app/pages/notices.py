@@ -40,6 +40,7 @@ async def show_notices(
         ),
         more=approvals["next_cursor"] is not None or mandates["next_cursor"] is not None,
         sends=visit.deps.webhooks is not None,
+        is_told=_is_told(settings["channels"]),
         hooks=tuple(map(_webhook, hooks["items"])),
         kinds=_kinds(visit.form.getall("events", []) if refused else ()),
         url=(visit.field("url") or "") if refused else "",
@@ -64,6 +65,15 @@ def _unreached(channels: Json) -> Iterator[Record]:
     for channel, sentence in notices.UNREACHED.items():
         if failing[channel]:
             yield _open(f"unreached-{channel}", sentence, "/app/notices/settings")
+
+
+def _is_told(channels: Json) -> bool:
+    """False where the owner could be told while no page is open, and is told nowhere: nothing was
+    chosen yet, or the push service of the only browser knows it no more.
+    """
+    push, email, webhook = (channels[name] for name in ("push", "email", "webhook"))
+    is_told = bool(push["browsers"]) or email["address"] is not None or webhook["count"] > 0
+    return is_told or not any(c["available"] for c in (push, email, webhook))
 
 
 def _asks(items: Iterable[Json]) -> Iterator[Record]:

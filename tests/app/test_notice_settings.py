@@ -193,9 +193,13 @@ async def test_the_page_that_registers_the_worker_may_name_its_address_and_no_ot
 
 
 async def test_a_channel_by_which_nothing_arrives_is_seen_where_notices_are(site: Site) -> None:
-    _, _, browser = await site.somebody()
+    owner, _, browser = await site.somebody()
+    fine(unasked := await browser.get("/app/notices"))
+    assert "Choose where you hear of it." in unasked.said
     await browser.submit(HERE, f"{HERE}/push", **BROWSER)
-    assert "do not arrive" not in (await browser.get("/app/notices")).said
+    arrives = (await browser.get("/app/notices")).said
+    assert "do not arrive" not in arrives
+    assert "Choose where" not in arrives
     failed = "UPDATE webhooks SET failures = 3, failing_since = 1760000000000000"
     await site.world.store.write(lambda uow: uow.sql.run(failed))
     page = await browser.get("/app/notices")
@@ -204,6 +208,10 @@ async def test_a_channel_by_which_nothing_arrives_is_seen_where_notices_are(site
     chosen = await browser.get(HERE)
     fine(chosen)
     assert "Nothing arrives failing since" in chosen.said
+    # The only place is gone, by its push service or by the owner.
+    (told,) = (await site.world.ok("owner_notice_settings", owner))["channels"]["push"]["browsers"]
+    await site.world.store.write(lambda uow: uow.webhooks.drop(told["subscription_id"]))
+    assert "Choose where you hear of it." in (await browser.get("/app/notices")).said
 
 
 async def test_what_is_not_set_up_is_not_offered(sqlite_url: str, evm: Evm) -> None:
@@ -214,3 +222,4 @@ async def test_what_is_not_set_up_is_not_offered(sqlite_url: str, evm: Evm) -> N
         assert "This service tells no browsers" in page.said
         assert "This service sends no e-mails" in page.said
         assert not page.all("input", id="address")
+        assert "Choose where" not in (await (await site.signed_in(wallet)).get("/app/notices")).said
