@@ -273,12 +273,11 @@ def _attempt(delivery: Delivery, outcome: PostResult, now: datetime) -> Delivery
     """The outcome of a try; a receiver that asks to be left alone for a while is, within the time
     that a notice lasts.
     """
-    retry_at = None
+    retry_at = rest_until = None
     if not outcome.taken:
         retry_at = next_attempt_at(delivery, delivery.attempts + 1, now)
-        if retry_at is not None and outcome.wait_s is not None:
-            pause = timedelta(seconds=min(outcome.wait_s, LONGEST_WAIT_S))
-            retry_at = max(retry_at, now + pause)
+        if outcome.wait_s is not None:
+            rest_until = now + timedelta(seconds=min(outcome.wait_s, LONGEST_WAIT_S))
     return DeliveryAttempt(
         at=now,
         ok=outcome.taken,
@@ -286,4 +285,5 @@ def _attempt(delivery: Delivery, outcome: PostResult, now: datetime) -> Delivery
         fault=outcome.fault,
         again_at=retry_at,
         gone=outcome.status in GONE,
+        rest_until=rest_until,
     )

@@ -97,7 +97,7 @@ class Delivery:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryAttempt:
     """The result of one delivery attempt; `again_at` None where there is no further one. `gone`:
-    the receiver said that it is no more.
+    the receiver said that it is no more; before `rest_until` it wants to be called for nothing.
     """
 
     at: datetime
@@ -106,6 +106,7 @@ class DeliveryAttempt:
     fault: str | None = None
     again_at: datetime | None = None
     gone: bool = False
+    rest_until: datetime | None = None
 
     @property
     def status(self) -> DeliveryStatus:
@@ -317,7 +318,9 @@ class WebhookRepository(Repository):
         noted = self._sql.run(_TRIED, id=delivery.delivery_id, **result, **times)
         failures = 0 if attempt.ok else webhook.failures + 1
         since = None if attempt.ok else maybe_micros(webhook.failing_since or attempt.at)
-        self._set(webhook.webhook_id, failures=failures, failing_since=since, busy_until=0)
+        busy_until = maybe_micros(attempt.rest_until) or 0
+        sets = {"failures": failures, "failing_since": since, "busy_until": busy_until}
+        self._set(webhook.webhook_id, **sets)
         self._rest(webhook, away_until=attempt.again_at if failures >= AWAY else None)
         old = micros(attempt.at - timedelta(days=KEPT_DAYS))
         self._sql.run(_DROP_OLD, id=webhook.webhook_id, old=old)

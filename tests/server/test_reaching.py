@@ -297,17 +297,19 @@ async def test_a_push_service_that_asks_for_time_gets_it(store: Store) -> None:
     clock = Clock(datetime.now(UTC))
     deps = reach_of(store, clock)
     await person(deps)
-    answers = [web.Response(status=429, headers={"Retry-After": "900"}), 201]
+    answers = [web.Response(status=429, headers={"Retry-After": "900"}), 201, 201]
     async with push_service(lambda: answers.pop(0)) as service:
         await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
         await notify(deps)
         await sent(deps)
+        # Nothing else is sent there meanwhile, new or urgent.
+        await notify(deps, replace(ASKED, key="another"))
         clock.forward(seconds=800)
         assert await sent(deps) == 0
         clock.forward(seconds=101)
-        assert await sent(deps) == 1
-    first, second = service.got
-    assert first[0]["Topic"] == second[0]["Topic"]
+        assert [await sent(deps) for _ in range(3)] == [1, 1, 0]
+    first, _, again = service.got
+    assert first[0]["Topic"] == again[0]["Topic"]
 
 
 async def test_an_endpoint_that_hangs_or_answers_without_end_holds_nobody(store: Store) -> None:
