@@ -1,7 +1,8 @@
 """Marks of what a form showed: a save changes what was changed in the form, and nothing else.
 
 An older page takes back nothing that was saved on a newer one. The field of the marks is hidden
-text: what a browser puts into a form again after an ended session takes its marks along.
+text: what a page puts into a form again after an ended session takes its marks along. A browser
+leaves them behind where it goes back, so that it is asked to fill in nothing (autocomplete).
 """
 
 from __future__ import annotations

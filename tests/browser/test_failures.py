@@ -274,6 +274,27 @@ async def test_what_was_typed_is_there_again_for_the_same_owner_after_a_lost_ses
         assert await window.page.input_value("#budget_usdc") == "500"
 
 
+async def test_a_page_that_comes_back_takes_no_newer_choice_back(stage: Stage) -> None:
+    m = await drafted(stage.world)
+    page, box = "/app/notices/settings", "[name=%s][value='approval.asked']"
+    async with stage.window(stage.wallet(m)) as window:
+        await window.sign_in(page)
+        await window.goto("/app")
+        tab = Window(await a_tab(window.page.context), stage.base)
+        await tab.goto(page)
+        await tab.page.uncheck(box % "push")
+        await tab.press("Save choices")
+        await tab.page.wait_for_load_state()
+        await window.page.bring_to_front()
+        await window.page.go_back()
+        await window.page.uncheck(box % "webhook")
+        await window.press("Save choices")
+        await window.page.wait_for_load_state()
+    read = await stage.world.ok("owner_notice_settings", m.owner)
+    told = [name for name in ("push", "email", "webhook") if "approval.asked" in read[name]]
+    assert told == ["email"]
+
+
 async def test_what_was_typed_is_there_in_another_language(stage: Stage) -> None:
     m = await drafted(stage.world)
     async with stage.window(stage.wallet(m)) as window:
