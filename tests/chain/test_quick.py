@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from eth.db.atomic import AtomicDB
@@ -13,6 +14,7 @@ from eth.vm.spoof import SpoofTransaction
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from devtools.devchain import stretches
 from devtools.devchain.blocks import BASE_FEE, GAS_LIMIT
 from devtools.devchain.core import EMPTY_ROOT
 from devtools.devchain.quick import _OPCODES, QuickState
@@ -35,9 +37,9 @@ def push(word: int) -> bytes:
 INSTRUCTIONS = st.one_of(
     WORDS.map(push),
     st.sampled_from(sorted(_OPCODES)).map(lambda one: bytes([one])),
-    st.sampled_from([op.DIV, op.NOT, op.SLT, op.MSIZE, op.GAS, op.PC, op.MSTORE8, op.PUSH0]).map(
-        lambda one: bytes([one])
-    ),
+    st.sampled_from(
+        [op.DIV, op.NOT, op.XOR, op.SLT, op.MSIZE, op.GAS, op.PC, op.MSTORE8, op.PUSH0]
+    ).map(lambda one: bytes([one])),
 )
 PROGRAMS = st.builds(
     lambda words, parts, rest: b"".join([*map(push, words), *parts, rest]),
@@ -45,6 +47,14 @@ PROGRAMS = st.builds(
     st.lists(INSTRUCTIONS, max_size=40),
     st.binary(max_size=12),
 )
+
+
+# Counts down from 200, and writes each number behind the one before it; words lie below that are left alone.
+LOOP = (
+    push(7) + push(200) + bytes([op.JUMPDEST]) + push(1)
+    + bytes([op.SWAP1, op.SUB, op.DUP1, op.DUP1, op.NOT, op.SWAP1]) + push(5)
+    + bytes([op.SHL, op.MSTORE, op.DUP1]) + push(4) + bytes([op.JUMPI, op.MSIZE])
+)  # fmt: skip
 
 
 def outcome(state_class: Any, code: bytes, gas: int) -> tuple[object, ...]:
@@ -74,9 +84,14 @@ def outcome(state_class: Any, code: bytes, gas: int) -> tuple[object, ...]:
 @example(
     code=bytes([op.PUSH1, 3, op.JUMP, op.JUMPDEST, op.PUSH2, 1]), gas=100_000
 )  # ends in a push
+@example(code=LOOP, gas=100_000)  # two hundred rounds, which become a stretch on the way
+@example(code=LOOP, gas=30_000)  # and end without gas
 @example(code=bytes([op.JUMPDEST, op.PUSH1, 0, op.DUP1, op.JUMP]), gas=100_000)  # fills the stack
 def test_a_program_ends_as_under_py_evm(code: bytes, gas: int) -> None:
-    assert outcome(QuickState, code, gas) == outcome(PragueVM.get_state_class(), code, gas)
+    ends = outcome(PragueVM.get_state_class(), code, gas)
+    assert outcome(QuickState, code, gas) == ends
+    with patch.object(stretches, "OFTEN", 0):
+        assert outcome(QuickState, code, gas) == ends
 
 
 @pytest.mark.parametrize("one", sorted(_OPCODES), ids=hex)
@@ -90,3 +105,5 @@ def test_an_instruction_of_ours_does_what_it_does_under_py_evm(one: int) -> None
         code = b"".join(map(push, words)) + bytes([one]) + b"\x5b\x01"
         ends = [outcome(kind, code, gas) for kind in (QuickState, PragueVM.get_state_class())]
         assert ends[0] == ends[1], (words, gas)
+        with patch.object(stretches, "OFTEN", 0):
+            assert outcome(QuickState, code, gas) == ends[1], (words, gas)
