@@ -68,7 +68,7 @@ bench-peers: setup
 deep: setup
 	EXAMPLES=deep $(BIN)/pytest -q -n 2 --dist worksteal -m "not campaign" tests/domain tests/venue tests/chain tests/tools/call
 	$(BIN)/pytest -q -n 2 --dist worksteal -m campaign tests/chain tests/conformance tests/stateful
-	LARGE_ROWS=300000 $(BIN)/pytest -q -n 0 tests/tools/test_large.py
+	LARGE_ROWS=307200 LARGE_MANDATES=20000 $(BIN)/pytest -q -n 0 tests/tools/test_large.py
 	BALANCER_CALLS=500 $(BIN)/pytest -q -n 2 tests/server/test_balancer.py
 
 # The tests that end by themselves on a machine that stands still for STALL_S seconds now and then; STALL_SEED says where.

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from bench import (
     beside_twin,
     hall,
+    held,
     keeper,
     ledger,
     mcp_cost,
@@ -34,6 +35,7 @@ MEASURES: Mapping[str, Measure] = {
     "pg": pg_statements.measure,
     "twin": beside_twin.measure,
     "hall": hall.measure,
+    "held": held.measure,
     "mcp": mcp_cost.measure,
     "mcp_start": mcp_start.measure,
     "serve_start": serve_start.measure,

@@ -1,6 +1,7 @@
 """A database as it may be after years: 300,000 rows in one mandate, 20,000 mandates of one person.
 
-`make deep` builds all of it; a fifth of the rows is enough to see what looks through all of them.
+`make deep` builds all of it. What looks through all of them is seen between one that is small and one
+that is three times as large.
 """
 
 from __future__ import annotations
@@ -32,17 +33,57 @@ from storage.store import open_store
 from storage.unit_of_work import UnitOfWork
 from tests.databases import PATIENT
 from tests.world import CHAIN_ID, Clock
-from tools.model.operation import Deps
+from tools.model.operation import ANONYMOUS, Caller, Deps
 
-ROWS: Final = int(os.environ.get("LARGE_ROWS", "60000"))
-MANDATES: Final = 20_000
 PAGE: Final = 2_048
+ROWS: Final = int(os.environ.get("LARGE_ROWS", 6 * PAGE))
+MANDATES: Final = int(os.environ.get("LARGE_MANDATES", "1800"))
+# More mandates than any page has, and whole pages of rows: as many stand after the last checkpoint.
+FEWER_ROWS, FEWER_MANDATES = 2 * PAGE, 600
 NOW: Final = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 # All of them in the last full week, Monday to Saturday.
 FIRST: Final = datetime(2026, 11, 9, tzinfo=UTC)
 BIG: Final = "m_large0000"
 OWNER, AGENT = "u_owner", "u_agent"
 ADDRESS: Final = "0x" + "22" * 20
+AS_OWNER: Final = Caller("owner", OWNER, OWNER, ADDRESS)
+AS_STRANGER: Final = Caller("owner", "u_stranger", "u_stranger", "0x" + "33" * 20)
+AS_AGENT: Final = Caller("agent", AGENT, OWNER, ADDRESS, "Scout", "h")
+TX: Final = "0x" + "ab" * 32
+
+# Reads of a record that grows, as each of those who may make them.
+READS: Final[list[tuple[str, Caller, dict[str, Any]]]] = [
+    ("owner_agents", AS_OWNER, {"limit": 200}),
+    ("agents_me", AS_AGENT, {}),
+    ("agents_me", AS_OWNER, {}),
+    ("agent_policy", AS_OWNER, {"agent_id": AGENT}),
+    ("agent_balances", AS_OWNER, {"agent_id": AGENT}),
+    ("agent_offers", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
+    ("agent_activity", AS_AGENT, {"agent_id": AGENT, "limit": 200}),
+    ("agent_activity", AS_OWNER, {"agent_id": AGENT, "limit": 200}),
+    ("hall_list", ANONYMOUS, {"limit": 200}),
+    ("hall_agent", ANONYMOUS, {"agent_id": AGENT}),
+    ("hall_proof", ANONYMOUS, {}),
+    ("mandate_list", AS_OWNER, {"limit": 200}),
+    ("mandate_list", AS_AGENT, {"limit": 200}),
+    ("mandate_get", AS_OWNER, {"public_id": BIG}),
+    ("mandate_get", AS_AGENT, {"public_id": BIG}),
+    ("mandate_limits", AS_OWNER, {"public_id": BIG}),
+    ("mandate_limits", AS_AGENT, {"public_id": BIG}),
+    ("mandate_events", AS_OWNER, {"public_id": BIG, "limit": 200}),
+    ("mandate_steps", AS_OWNER, {"public_id": BIG, "limit": 200}),
+    ("mandate_approvals", AS_OWNER, {"public_id": BIG, "limit": 200}),
+    ("mandate_series", AS_OWNER, {"public_id": BIG}),
+    ("mandate_series", AS_AGENT, {"public_id": BIG}),
+    ("owner_approvals", AS_OWNER, {"limit": 200}),
+    ("owner_approvals", AS_OWNER, {"limit": 200, "status": "expired"}),
+    ("mandate_reconcile", AS_OWNER, {"public_id": BIG, "tx_hash": TX}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W45", "limit": 200}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W46", "limit": 200}),
+    ("owner_statement", AS_OWNER, {"public_id": BIG, "week": "2026-W47", "limit": 200}),
+    ("owner_statement_all", AS_OWNER, {"week": "2026-W46", "limit": 200}),
+    ("mandate_report_event", AS_AGENT, {"public_id": BIG, "kind": "note"}),
+]
 
 
 @asynccontextmanager
