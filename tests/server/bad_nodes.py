@@ -13,6 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from chain.contracts import abi_codec
+from chain.rpc.client import RpcClient
+from chain.rpc.http_transport import HttpTransport
 from devtools.devchain import DevChain
 from devtools.devchain import answer as truth
 from devtools.local_wallet import LocalWallet
@@ -36,6 +38,8 @@ Scenario = Literal[
     "dies mid-step",
 ]
 SCENARIOS: Final[tuple[Scenario, ...]] = Scenario.__args__  # type: ignore[attr-defined]
+# What is wrong with these is no answer of theirs, but how it comes, or over which connection.
+ON_THE_WIRE: Final = ("malformed JSON", "429", "another chain", "hangs", "dies mid-step")
 LAG: Final = 4  # more than the confirmations: it is judged to be behind
 # Where the bad node stands among three, and how deep a block is believed. What is believed at once
 # is read the same way wherever the node stands: those places are played in make plays.
@@ -80,6 +84,11 @@ class Node:
     def bad(self) -> bool:
         return self.since > 0
 
+    @property
+    def on_the_wire(self) -> bool:
+        """Whether it has to be asked over HTTP."""
+        return self.scenario in ON_THE_WIRE
+
     def turn(self) -> None:
         """Be bad from now on."""
         self.since = self.chain.head.number
@@ -103,9 +112,11 @@ class Node:
             spoiled = await self._spoiled(request, asked)
             if spoiled is not None:
                 return spoiled
-        questions = asked if isinstance(asked, list) else [asked]
-        told = [self._told(one) for one in questions]
-        return web.json_response(told if isinstance(asked, list) else told[0])
+        return web.json_response(self.answer(asked))
+
+    def answer(self, asked: Any) -> Any:
+        """One question, or many, answered as JSON-RPC wants it."""
+        return [self._told(one) for one in asked] if isinstance(asked, list) else self._told(asked)
 
     async def _spoiled(self, request: web.Request, asked: Any) -> web.StreamResponse | None:
         logs = "eth_getLogs" in json.dumps(asked)
@@ -177,6 +188,23 @@ class Node:
             await server.close()
 
 
+class _Straight(HttpTransport):
+    """Asks a node of this process: JSON both ways, and no socket between."""
+
+    def __init__(self, node: Node):
+        super().__init__("http://127.0.0.1", 0)
+        self._node = node
+
+    async def _post(self, request: object) -> object:
+        return json.loads(json.dumps(self._node.answer(json.loads(json.dumps(request)))))
+
+
+def ask_straight(rpc: RpcClient, node: Node) -> None:
+    """Let a client ask its node without HTTP, where that is not what the node is bad at."""
+    if not node.on_the_wire:
+        rpc._transport = _Straight(node)
+
+
 def stopped_on(own: DevChain, wallet: LocalWallet, vault: str) -> None:
     """The owner's stop, on a twin alone."""
     data = abi_codec.calldata("MandateVault", "stop", ())
@@ -185,4 +213,13 @@ def stopped_on(own: DevChain, wallet: LocalWallet, vault: str) -> None:
     assert "result" in told, told
 
 
-__all__ = ["CHAIN_ID", "PLACES", "SCENARIOS", "Node", "Scenario", "stopped_on", "twin"]
+__all__ = [
+    "CHAIN_ID",
+    "PLACES",
+    "SCENARIOS",
+    "Node",
+    "Scenario",
+    "ask_straight",
+    "stopped_on",
+    "twin",
+]

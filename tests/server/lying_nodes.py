@@ -79,15 +79,12 @@ class Liar(Node):
                 return raw | {"result": "0x0"}
         return raw
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
+    def _told(self, one: dict[str, Any]) -> Any:
         sends = self.lie == "keeps what is sent, and says that all reverts"
-        if self.bad and sends and b"eth_sendRawTransaction" in await request.read():
+        if self.bad and sends and one["method"] == "eth_sendRawTransaction":
             self.told_lies += 1
-            asked = await request.json()
-            return web.json_response(
-                {"jsonrpc": "2.0", "id": asked["id"], "result": "0x" + "ab" * 32}
-            )
-        return await super().handle(request)
+            return {"jsonrpc": "2.0", "id": one["id"], "result": "0x" + "ab" * 32}
+        return super()._told(one)
 
 
 class Tired(Node):
@@ -97,6 +94,11 @@ class Tired(Node):
         super().__init__(world)
         self.rests = False
         self.left = 0
+
+    @property
+    def on_the_wire(self) -> bool:
+        """It is: who waits for it waits for an answer over HTTP."""
+        return True
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if self.rests:

@@ -24,7 +24,7 @@ from server.settings import Settings
 from server.wiring import Runtime
 from storage.integrity.ledger_check import verify
 from tests.chain_campaign.life import told_here
-from tests.server.bad_nodes import PLACES, SCENARIOS, Node, Scenario, stopped_on
+from tests.server.bad_nodes import PLACES, SCENARIOS, Node, Scenario, ask_straight, stopped_on
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world, own_evm, working
 from venue.venues import Networks
 
@@ -51,8 +51,9 @@ async def read_through(
         told = world.evm.facts(rpc_url=urls[0], rpc_urls=tuple(urls[1:]), **facts)
         chains = EvmChains([told])
         stack.push_async_callback(chains.close)
-        for rpc in chains.get(CHAIN_ID).node().clients:
+        for rpc, node in zip(chains.get(CHAIN_ID).node().clients, nodes, strict=True):
             rpc._timeout_s, rpc._transport._timeout_s = 1, answer_s
+            ask_straight(rpc, node)
             # A round is half a minute of this world: a node's pause is over by the next one.
             for breaker in (rpc._breaker, rpc._deadline_breaker):
                 breaker._clock = lambda: world.clock.now().timestamp()
