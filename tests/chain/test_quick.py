@@ -38,7 +38,7 @@ INSTRUCTIONS = st.one_of(
     WORDS.map(push),
     st.sampled_from(sorted(_OPCODES)).map(lambda one: bytes([one])),
     st.sampled_from(
-        [op.DIV, op.NOT, op.XOR, op.SLT, op.MSIZE, op.GAS, op.PC, op.MSTORE8, op.PUSH0]
+        [op.DIV, op.NOT, op.XOR, op.ADDRESS, op.SLT, op.MSIZE, op.GAS, op.PC, op.MSTORE8, op.PUSH0]
     ).map(lambda one: bytes([one])),
 )
 PROGRAMS = st.builds(
@@ -92,6 +92,31 @@ def test_a_program_ends_as_under_py_evm(code: bytes, gas: int) -> None:
     assert outcome(QuickState, code, gas) == ends
     with patch.object(stretches, "OFTEN", 0):
         assert outcome(QuickState, code, gas) == ends
+
+
+def parts(*told: int | bytes) -> bytes:
+    """A program of instructions and of pushes."""
+    return b"".join(one if isinstance(one, bytes) else bytes([one]) for one in told)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        parts(push(1), push(2), push(3), op.MSIZE, op.DUP3, op.DUP3, op.ADD, op.MSIZE),
+        # Eleven hundred rounds, each of which leaves a word: at the last but seventy-six the stack is full.
+        parts(push(1_100), op.JUMPDEST, push(1), op.SWAP1, op.SUB, op.DUP1, op.DUP1, push(3), op.JUMPI),
+        parts(op.ADDRESS, push(5), op.ADD, op.ADDRESS, op.ADDRESS, op.EQ, op.ADDRESS, push(0), op.MSTORE),
+        # To where only the run knows: into the number of a push, to no destination, and to one.
+        parts(push(0), op.MLOAD, push(8), op.ADD, op.JUMP, op.PUSH1, op.JUMPDEST),
+        parts(push(0), op.MLOAD, push(7), op.ADD, op.JUMP, op.POP),
+        parts(push(0), op.MLOAD, push(7), op.ADD, op.JUMP, op.JUMPDEST, push(3)),
+    ],
+    ids=["words below", "a full stack", "bytes", "a number", "no destination", "a destination"],
+)  # fmt: skip
+def test_a_stretch_ends_as_its_instructions_do(code: bytes) -> None:
+    ends = outcome(PragueVM.get_state_class(), code, 100_000)
+    with patch.object(stretches, "OFTEN", 0):
+        assert outcome(QuickState, code, 100_000) == ends
 
 
 @pytest.mark.parametrize("one", sorted(_OPCODES), ids=hex)
