@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 from email.message import EmailMessage
 from email.policy import SMTP as LINES
 from html import escape
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 
 SEND_S: Final = 20
 HEAD_LINE_MAX: Final = 998  # RFC 5322, 2.1.1
+BODY_LINE_MAX: Final = 76  # RFC 2045, 6.7
 _CODING: Final = "quoted-printable"  # which passes every mail server, whatever the letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Letter:
-    """One e-mail: what it says, its links, and the language that its reader asked for."""
+    """One e-mail: what it says, its links, the language that its reader asked for, and when it is
+    sent.
+    """
 
     to: str
     kind: MessageKind
@@ -33,6 +37,7 @@ class Letter:
     link: str
     settings_link: str
     stop_link: str
+    at: datetime
     language: str | None = None
 
 
@@ -95,10 +100,11 @@ def written(letter: Letter, sender: str, own_host: str) -> EmailMessage:
     language = next((code for code in LANGUAGES if code == letter.language), ENGLISH)
     use_language(language)
     subject, said = words.letter_subject(letter.kind), words.letter_text(letter.kind)
-    message = EmailMessage(policy=LINES)
+    message = EmailMessage(policy=LINES.clone(max_line_length=BODY_LINE_MAX))
     message["From"] = f"{words.SENDER} <{sender}>"
     message["To"] = letter.to
     message["Subject"] = subject
+    message["Date"] = letter.at
     # The same in every try, so that a mailbox that got it twice can show it once.
     message["Message-ID"] = f"<{letter.message_id}@{own_host}>"
     message["Auto-Submitted"] = "auto-generated"

@@ -216,7 +216,7 @@ class NotificationWorker:
             case "push":
                 return await self._push(webhook, delivery, now)
             case "email":
-                return await self._write(webhook, delivery)
+                return await self._write(webhook, delivery, now)
         return await self._post(webhook, delivery, now)
 
     async def _post(self, webhook: Webhook, delivery: Delivery, now: datetime) -> PostResult:
@@ -250,7 +250,7 @@ class NotificationWorker:
         )
         return await self._out.post(webhook.url, headers, encrypt(keys, delivery.body.encode()))
 
-    async def _write(self, webhook: Webhook, delivery: Delivery) -> PostResult:
+    async def _write(self, webhook: Webhook, delivery: Delivery, now: datetime) -> PostResult:
         signing, base = self._deps.webhooks, self._deps.config.base_url
         if signing is None or self._mail is None:
             return PostResult(fault="not_configured")
@@ -264,6 +264,7 @@ class NotificationWorker:
             link=base + path,
             settings_link=base + SETTINGS_PAGE,
             stop_link=base + stop_path(signing, webhook.webhook_id),
+            at=now,
             language=webhook.language,
         )
         return await self._mail.send(letter)

@@ -462,8 +462,12 @@ async def test_an_address_is_told_after_its_link_was_opened_and_not_before(store
     html = message.get_body(("html",))
     assert html is not None
     assert 'href="http' in html.get_content()
+    # RFC 5322, 3.6: a letter without its date is taken for unasked mail.
+    assert message["Date"].datetime == deps.clock.now().replace(microsecond=0)
     # Mail programs read the address out of the very line.
     assert f"List-Unsubscribe: <{links(message)[2]}>\r\n".encode() in box.raw[-1]
+    body = box.raw[-1].partition(b"\r\n\r\n")[2]
+    assert max(map(len, body.splitlines())) <= 76  # RFC 2045, 6.7
 
 
 async def test_letters_are_in_the_language_of_the_page_that_asked_for_them(store: Store) -> None:
@@ -669,6 +673,7 @@ async def test_a_mail_server_is_signed_in_to_and_a_wrong_password_is_no_letter()
     letter = Letter(
         to="o@example.com", kind="notice.test", message_id="msg_1", link="https://w.example/a",
         settings_link="https://w.example/b", stop_link="https://w.example/c",
+        at=datetime(2026, 11, 29, 12, tzinfo=UTC),
     )  # fmt: skip
     async with mail_host(auth_required=True) as box:
         box.accounts = {b"us er": b"p@ss/word"}
@@ -699,6 +704,7 @@ async def test_a_password_is_never_sent_before_tls() -> None:
     letter = Letter(
         to="o@example.com", kind="notice.test", message_id="msg_1", link="https://w.example/a",
         settings_link="https://w.example/b", stop_link="https://w.example/c",
+        at=datetime(2026, 11, 29, 12, tzinfo=UTC),
     )  # fmt: skip
     async with mail_host() as box:
         server = mail_server(f"starttls://user:secret@127.0.0.1:{box.port}")
