@@ -98,7 +98,7 @@ def _of_settled(row: Json) -> _Step:
     if has_positions(progress):
         text = _("The cash was paid out. What is still in a market stays yours: close it next.")
         return _Step(text, "leave", _("Close positions"), owner=True)
-    if money.micros_of((row.get("x402") or {}).get("in_purse")) >= DUST:
+    if money.micros_of((row.get("x402") or row).get("in_purse")) >= DUST:
         text = _("The result is final. Bring the money in the purse back next.")
         return _Step(text, "leave", _("Empty the purse"), owner=True)
     return _Step(_("The result is final and everything is paid out. You have nothing to do."))
@@ -150,9 +150,9 @@ def _of_active(row: Json, pending: int) -> _Step:
     if mandate["accepted_at"] is None:
         text = _("has not accepted yet, and can do nothing until then. Send this to the agent:")
         return _Step(text, of_agent=True, waits=True)
-    # A row of the list has no limits, but the cash, which is one of them.
-    possible = row["limits"]["remaining"]["value"] if "limits" in row else row["progress"]["cash"]
-    if possible is not None and money.micros_of(possible) <= 0:
+    limits = row.get("limits")
+    possible = row["possible_now"] if limits is None else limits["remaining"]["value"]
+    if money.micros_of(possible) <= 0:
         text = _("can take nothing out of the vault now, and can only close positions.")
         return _Step(f"{text} {NOTHING}", of_agent=True)
     return _Step(_("may act within your limits. You have nothing to do."), of_agent=True)

@@ -17,6 +17,7 @@ from domain.reads.progress import progress
 from domain.reads.purse import payments_read, purse_read
 from domain.reads.record import steps
 from domain.reads.withdrawal_lock import as_of, chain_state, lock
+from domain.rules.action_checks import remaining
 from domain.rules.exposure import exposure
 from domain.rules.snapshot import MandateSnapshot, ShownStatus
 from domain.wire_fields import copy_fields
@@ -37,13 +38,17 @@ class ProgressSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MandateSummary:
-    """A row of the mandate list."""
+    """A row of the mandate list: attributes, figures, the largest action that is possible now, and
+    what lies in the purse, null where there is none or it cannot be computed.
+    """
 
     public_id: str
     status: str
     mandate: MandateAttributes
     progress: ProgressSummary
     pending_approvals: int
+    possible_now: Usdc
+    in_purse: Usdc | None
 
 
 PARTS: Final[Mapping[str, Callable[[MandateSnapshot], object]]] = {
@@ -75,11 +80,13 @@ these only."""
 
 def summary(snapshot: MandateSnapshot) -> MandateSummary:
     """A row of the mandate list: attributes and the figures that tell mandates apart."""
-    mandate = snapshot.mandate
+    mandate, purse = snapshot.mandate, purse_read(snapshot)
     return MandateSummary(
         public_id=mandate.public_id,
         status=mandate.status.value,
         mandate=mandate.attributes(),
         progress=copy_fields(ProgressSummary, progress(snapshot)),
         pending_approvals=sum(a.status == "pending" for a in snapshot.approvals),
+        possible_now=remaining(snapshot).value,
+        in_purse=None if purse is None else purse.in_purse,
     )

@@ -109,6 +109,7 @@ NEXT = {
     "settled": ("everything is paid out. You have nothing to do.", "", False),
     "settled with cash": ("is still in your vault. Withdraw it next", "/withdraw", True),
     "no cash": ("can take nothing out of the vault now, and can only close positions.", "", False),
+    "day used": ("can take nothing out of the vault now, and can only close positions.", "", False),
     "ended without a vault": ("ended. Nothing was deposited. You have nothing to do.", "", False),
     "ended without a deposit": ("ended. Nothing was deposited. You have nothing to do", "", False),
     "stopped without a deposit": ("stopped. Take what is in the vault out next.", "/leave", True),

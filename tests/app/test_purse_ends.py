@@ -89,6 +89,7 @@ async def test_what_is_left_in_the_purse_after_the_settlement_comes_to_the_owner
     assert f"{base}/sweep" in leaving.links()
     first = (await browser.get(base)).one("p", id="next").text
     assert "Bring the money in the purse back next. Empty the purse" in first
+    assert "Bring the money in the purse back next." in (await browser.get("/app/mandates")).said
     assert "“Settled”. This is not possible" in (await browser.get(f"{base}/drain")).said
     page = await browser.get(f"{base}/sweep")
     fine(page)

@@ -92,7 +92,7 @@ def test_the_read_has_every_part_and_is_json() -> None:
     assert set(limits["allowed"]) == set(limits["used"]) == LIMITS
     assert all({"value", "source", "basis"} <= set(u) for u in limits["used"].values())
     assert [e["event_id"] for e in view["events"]] == [e.event_id for e in reversed(made.events)]
-    listed = {"public_id", "status", "mandate", "progress", "pending_approvals"}
+    listed = words("public_id status mandate progress pending_approvals possible_now in_purse")
     assert set(on_the_wire(summary(made.case()))) == listed
 
 
