@@ -4,11 +4,13 @@ agents; used by the signer process only.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -29,7 +31,7 @@ _SHORTEST_SEAL: Final = 32
 
 
 class Unsafe(Exception):
-    """The keys can be read by other users, or the seal is too short."""
+    """Others can read the keys, or another process holds them, or the seal is too short."""
 
 
 def _private(path: Path) -> None:
@@ -52,6 +54,21 @@ class Keystore:
         if len(self._seal) < _SHORTEST_SEAL:
             raise Unsafe(f"the seal has at least {_SHORTEST_SEAL} characters")
         self._open: dict[tuple[Purpose, str], PrivateKey] = {}
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the folder: a key that another process makes, renews or ends would go on being
+        another one here. Errors: Unsafe.
+        """
+        handle = os.open(self._folder, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Unsafe(f"another signer holds the keys in {self._folder}") from None
+            yield
+        finally:
+            os.close(handle)
 
     def address(self, network: Purpose, wallet: str) -> str:
         """EIP-55 address of the key for a linked wallet; the key is created at the first call."""

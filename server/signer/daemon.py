@@ -259,10 +259,15 @@ async def run_signer(settings: Settings, report: Callable[[str], None]) -> None:
     """Hold the keys until SIGTERM or SIGINT. Errors: NotStarted."""
     signer, path, uid, close = prepared(settings, SystemClock())
     try:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with (
+            anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals,
+            signer.keys.alone(),
+        ):
             async with listening(signer, path, uid):
                 report(f"wallet: signing for user {uid} at {path}")
                 async for _ in signals:
                     return
+    except Unsafe as problem:
+        raise NotStarted(str(problem)) from None
     finally:
         await close()

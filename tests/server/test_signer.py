@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from click.testing import CliRunner
 from eth_account import Account
@@ -25,9 +26,10 @@ from domain.trading.venue_account import milliseconds
 from server.cli.main import main
 from server.settings import Settings
 from server.signer.client import SignerClient
-from server.signer.daemon import NotStarted, Signer, listening, prepared
+from server.signer.daemon import NotStarted, Signer, listening, prepared, run_signer
 from server.venues import venues
 from tests.loaded import by_serving
+from tests.waiting import STUCK_S
 from tests.world import Clock
 from venue import actions, signing
 from venue.budget import InMemory
@@ -451,6 +453,32 @@ def test_started_with_the_environment_of_the_service_it_says_in_one_sentence_wha
     lacks = "WALLET_SIGNER_KEYS, WALLET_SIGNER_SEAL_FILE, WALLET_SIGNER_PEER_UID"
     said = f"Error: the signer lacks {lacks}: set them in an environment of its own\n"
     assert (told.exit_code, told.output) == (1, said)
+
+
+async def test_a_second_signer_of_the_same_keys_does_not_start(tmp_path: Path) -> None:
+    """What it would make, end or count, the first one would not see."""
+    given = {
+        "signer_keys": tmp_path / "keys", "signer_seal_file": sealed_file(tmp_path), "signer_peer_uid": os.getuid(),
+    }  # fmt: skip
+    first, second = (Settings(signer_socket=tmp_path / name, **given) for name in ("one", "two"))
+    told = list[str]()
+    async with anyio.create_task_group() as group:
+        group.start_soon(run_signer, first, told.append)
+        with anyio.fail_after(STUCK_S):
+            while not told:
+                await anyio.sleep(0.01)
+            for settings in (second, first):
+                with pytest.raises(NotStarted, match="another signer"):
+                    await run_signer(settings, told.append)
+        assert first.signer_socket.exists()
+        assert not second.signer_socket.exists()
+        group.cancel_scope.cancel()
+    async with anyio.create_task_group() as group:
+        group.start_soon(run_signer, second, told.append)
+        with anyio.fail_after(STUCK_S):
+            while len(told) < 2:
+                await anyio.sleep(0.01)
+        group.cancel_scope.cancel()
 
 
 def test_a_serving_process_never_loads_what_opens_keys() -> None:
