@@ -19,7 +19,8 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
-from server.mcp_api.session_limits import STREAM_ID, replayed
+from domain.refusals import invalid
+from server.mcp_api.session_limits import STREAM_ID
 
 ACCEPTED: Final = b"Accepted"
 _ACCEPTED: Final[tuple[Message, ...]] = (
@@ -34,8 +35,8 @@ _ACCEPTED: Final[tuple[Message, ...]] = (
 
 class SseTransport(SseServerTransport):
     """The SDK's own makes a text of each message for its log, whether that is kept or not, and
-    hands an answer from one task to the next before it is written. It is asked still for all that
-    is refused.
+    hands an answer from one task to the next before it is written. It is asked still for what is
+    refused, but for what is no message: of that it writes an error.
     """
 
     @asynccontextmanager
@@ -70,7 +71,10 @@ class SseTransport(SseServerTransport):
             self._session_owners.pop(session_id, None)
 
     async def _handle_post_message(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Take a message, whose body comes whole from those who stand before the transport."""
+        """Take a message, whose body comes whole from those who stand before the transport.
+
+        Errors: `invalid_request`.
+        """
         request = Request(scope, receive)
         named = STREAM_ID.fullmatch(b"?" + scope["query_string"])
         session_id = None if named is None else UUID(hex=named[1].decode())
@@ -87,8 +91,7 @@ class SseTransport(SseServerTransport):
         try:
             message = jsonrpc_message_adapter.validate_json(received["body"], by_name=False)
         except ValidationError:
-            await super()._handle_post_message(scope, replayed(received, receive), send)
-            return
+            raise invalid("request", "it is no message of JSON-RPC") from None
         for part in _ACCEPTED:
             await send(part)
         metadata = ServerMessageMetadata(request_context=request)
