@@ -97,6 +97,13 @@ async def show_draft(visit: PageRequest) -> web.Response:
     return await _show_draft(visit, visit.path_part("id"))
 
 
+async def show_unsignable(visit: PageRequest, refused: OperationRefused) -> web.Response:
+    """The stored terms, with what keeps them from being signed. Errors: any other refusal."""
+    if refused.code not in ("invalid_request", "draft_unclear"):
+        raise refused
+    return await _show_draft(visit, visit.path_part("id"), refused=refused)
+
+
 async def _reading(visit: PageRequest, m: Json) -> Record | None:
     """The reading of a draft's sentence; None without one."""
     return await visit.run("mandate_draft", note=m["purpose"]) if m["purpose"] else None

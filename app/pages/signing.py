@@ -11,6 +11,7 @@ from aiohttp import web
 from app import page_context
 from app.components import refusal
 from app.page_context import OperationRefused, PageRequest, PageRoute
+from app.pages.drafting import show_unsignable
 from app.pages.way_out import left_by_agent
 from app.replies import Json, Record, pick
 from app.words.clauses import inactive
@@ -25,7 +26,10 @@ async def show_review(visit: PageRequest, refused: OperationRefused | None = Non
     """The terms; a mandate that is signed shows the same, without the button."""
     public_id = visit.path_part("id")
     read = await visit.run("mandate_get", public_id=public_id, parts=PARTS)
-    terms = await visit.run("owner_terms", public_id=public_id)
+    try:
+        terms = await visit.run("owner_terms", public_id=public_id)
+    except OperationRefused as wrong:
+        return await show_unsignable(visit, wrong)
     m, clauses = read["mandate"], terms["clauses"]
     markets = next(c for c in clauses if c["key"] == "markets")
     listed = await visit.run("markets_list")

@@ -98,6 +98,7 @@ PLAIN_AMOUNT: Final = _(
 # Fields of requests that forms fill, by the labels of the forms.
 FIELDS: Final[Mapping[str, str]] = {
     "name": _("Name"),
+    "agent_id": _("Who is to act"),
     "url": _("Where to"),
     "email": _("Your address"),
     "quiet.begins": _("From"),
@@ -125,6 +126,13 @@ PROBLEMS: Final = (
         _("it does not have the form that this field takes"),
     ),
     (re.compile(r"Field required"), _("it is empty")),
+    (
+        re.compile(r"the agent has no address on chain "),
+        _(
+            "the agent has no wallet address on this network yet, and registers it itself, with "
+            "its signature"
+        ),
+    ),
 )
 TITLES: Final[Mapping[str, str]] = {
     "not_found": _("Not here"),

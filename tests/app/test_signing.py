@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from app.words.text import ENGLISH
 from tests.app.site import Site
 from tests.app.test_pages import fine
-from tests.world import drafted, market_targets, signed
+from tests.world import CHAIN_ID, drafted, market_targets, signed
 
 pytestmark = pytest.mark.anyio
 
@@ -33,6 +34,26 @@ async def test_terms_are_read_signed_and_led_on_to_the_vault(site: Site) -> None
     fine(again)
     assert "You have signed these terms" in again.said
     assert not again.all("button", id="sign")
+
+
+async def test_terms_for_an_agent_without_an_address_say_who_has_to_do_what(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    told = await site.world.ok("owner_agent_register", owner, name="Scout")
+    policy = {"agent_id": told["agent_id"], "accepts_mandates": True}
+    await site.world.ok("owner_agent_policy_put", owner, **policy)
+    terms = {"budget_usdc": "5", "agent_id": told["agent_id"], "chain_id": CHAIN_ID}
+    draft = (await site.world.ok("owner_mandate_create", owner, **terms))["public_id"]
+    for language, who, what in (
+        (ENGLISH, "Who is to act", "the agent has no wallet address on this network yet"),
+        ("de", "Wer handeln soll", "der Agent hat in diesem Netzwerk noch keine Wallet-Adresse"),
+    ):
+        browser.cookies["language"] = language
+        page = await browser.get(f"/app/mandates/{draft}/review")
+        assert page.status == 400
+        assert f"{who}: {what}" in page.said
+        assert "deposit-address" not in page.said
+        # Another agent is chosen where that is said; a page with a way back would lead here again.
+        assert page.one("form", id="terms").attributes["action"] == f"/app/start/{draft}"
 
 
 async def test_a_signature_of_other_terms_or_of_nothing_is_told_beside_the_terms(
