@@ -52,7 +52,8 @@ LOOK_S: Final = 5
 SKIPPED: Final = 500
 DEAD_AFTER: Final = timedelta(days=3)
 PUSH_LASTS: Final = timedelta(days=1)
-LONGEST_WAIT_S: Final = 43_200
+# A receiver that asks for more is called all the same: what lapses cannot wait longer.
+LONGEST_WAIT_S: Final = 3_600
 # How many are sent at once. Each lane has its own, so that none waits for the receivers of another:
 # a mail server that hangs delays letters alone.
 _ROOM: Final[Mapping[Channel, int]] = {"push": AT_ONCE // 4, "webhook": AT_ONCE // 4, "email": 4}

@@ -293,18 +293,21 @@ async def test_a_browser_that_its_service_knows_no_more_is_told_no_more(store: S
         assert settings["channels"]["push"]["browsers"] == []
 
 
-async def test_a_push_service_that_asks_for_time_gets_it(store: Store) -> None:
+@pytest.mark.parametrize(("asked", "waits"), [("900", 900), ("99999999", 3_600)])
+async def test_a_push_service_that_asks_for_time_gets_it(
+    store: Store, asked: str, waits: int
+) -> None:
     clock = Clock(datetime.now(UTC))
     deps = reach_of(store, clock)
     await person(deps)
-    answers = [web.Response(status=429, headers={"Retry-After": "900"}), 201, 201]
+    answers = [web.Response(status=429, headers={"Retry-After": asked}), 201, 201]
     async with push_service(lambda: answers.pop(0)) as service:
         await do(deps, "owner_push_subscribe", **Browser(service.url).subscription)
         await notify(deps)
         await sent(deps)
         # Nothing else is sent there meanwhile, new or urgent.
         await notify(deps, replace(ASKED, key="another"))
-        clock.forward(seconds=800)
+        clock.forward(seconds=waits - 100)
         assert await sent(deps) == 0
         clock.forward(seconds=101)
         assert [await sent(deps) for _ in range(3)] == [1, 1, 0]
