@@ -12,7 +12,7 @@ from app.components import refusal
 from app.language import came_from, keep_language
 from app.page_context import OperationRefused, PageRequest, PageRoute
 from app.pages import mandates
-from app.pages.phone import LOOPBACK, address_of
+from app.pages.phone import LOOPBACK, START, address_of
 from app.replies import Record
 from app.words import money
 from app.words.text import LANGUAGES
@@ -64,8 +64,9 @@ async def choose_language(visit: PageRequest) -> web.Response:
     chosen = visit.field("language") or ""
     if chosen not in LANGUAGES:
         raise invalid("language", f"one of {', '.join(LANGUAGES)}")
-    response = visit.go(session_guard.next_of(came_from(visit.request)))
-    if "terms" in visit.form:
+    page = session_guard.next_of(came_from(visit.request))
+    response = visit.go(page)
+    if "terms" in visit.form and page.startswith(START):
         response.set_status(307)
     keep_language(response, chosen)
     return response

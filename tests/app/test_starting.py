@@ -195,6 +195,8 @@ async def test_in_another_language_the_form_holds_what_was_typed(site: Site) -> 
     at = {"Referer": f"{browser.base}/app/start"}
     switched = await browser.post("/app/language", sent, **at)
     assert (switched.status, switched.headers["Location"]) == (307, "/app/start")
+    # A browser that does not say where it comes from is led to a page that can be opened.
+    assert (await browser.post("/app/language", sent)).status == 303
     page = await browser.post("/app/start", sent, **at)  # as a browser sends it on
     fine(page)
     assert page.one("html").attributes["lang"] == "de"
