@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from chain.chains import EvmChains
+from domain.agents.key_rules import ReadTerms
 from domain.chain_facts import Call
 from domain.ports import Venue
 from domain.trading.venue_values import Network
@@ -46,6 +49,18 @@ async def signing(world: World, folder: Path) -> AsyncIterator[AgentKeys]:
             yield agents
         finally:
             await chains.close()
+
+
+def key_ends_under_way(m: Mandated, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner ends the agent's key while the signer reads the chain for its next signature."""
+    read = AgentKeys._terms
+
+    async def late(self: AgentKeys, request: Mapping[str, object]) -> ReadTerms:
+        terms = await read(self, request)
+        await m.world.ok("owner_agent_hosted_key_end", m.owner, agent_id=m.agent.user_id)
+        return terms
+
+    monkeypatch.setattr(AgentKeys, "_terms", late)
 
 
 async def coins(world: World, address: str, wei: int = COIN) -> None:

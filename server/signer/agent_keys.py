@@ -85,10 +85,7 @@ class AgentKeys:
 
     async def _signed_bill(self, name: str, request: Mapping[str, object]) -> dict[str, object]:
         """Sign a bill of the vault's own purse, under the token's own name."""
-        key = self.keys.agent_key(name)
-        if key is None:
-            raise SigningRefused("there is no such key of an agent")
-        address, bill = transactions.address_of(key), _bill(request.get("bill"))
+        address, bill = transactions.address_of(self._key(name)), _bill(request.get("bill"))
         self._count(name.partition("-")[0])
         try:
             terms, chain = await self._terms(request), self._chain_of(request)
@@ -98,12 +95,20 @@ class AgentKeys:
             why = refused.refusal.reason
             raise SigningRefused(f"the chain cannot be read: {why}") from None
         document = chain.bill_typed_data(bill.purse, token, bill.bill)
-        signature = signatures.sign(key, chain.digest(document))
+        # It may have ended while the chain was read.
+        signature = signatures.sign(self._key(name), chain.digest(document))
         log.info(
             "signed a bill with the key %s: vault %s, purse %s, payee %s, amount %s, nonce %s",
             name, bill.vault, bill.purse, bill.bill.pay_to, bill.bill.amount, bill.bill.nonce,
         )  # fmt: skip
         return {"signature": signature}
+
+    def _key(self, name: str) -> bytes:
+        """The key of this name. Errors: SigningRefused."""
+        key = self.keys.agent_key(name)
+        if key is None:
+            raise SigningRefused("there is no such key of an agent")
+        return key
 
     def _chain_of(self, request: Mapping[str, object]) -> EvmChain:
         raw: Any = request["terms"]
@@ -132,17 +137,15 @@ class AgentKeys:
         )
 
     async def _signed(self, name: str, request: Mapping[str, object]) -> dict[str, object]:
-        key = self.keys.agent_key(name)
-        if key is None:
-            raise SigningRefused("there is no such key of an agent")
-        address, call = transactions.address_of(key), _call(request.get("call"))
+        address, call = transactions.address_of(self._key(name)), _call(request.get("call"))
         self._count(name.partition("-")[0])
         try:
             check_call(call, address, await self._terms(request), await self._chain(call, address))
         except Refused as refused:
             why = refused.refusal.reason
             raise SigningRefused(f"the chain cannot be read: {why}", retry_s=1) from None
-        signed = transactions.sign(key, call.transaction)
+        # It may have ended while the chain was read.
+        signed = transactions.sign(self._key(name), call.transaction)
         log.info(
             "signed %s with the key %s: vault %s, target '%s', amount %s, nonce %d",
             signed.tx_hash, name, call.vault, call.target, call.amount, call.transaction.nonce,

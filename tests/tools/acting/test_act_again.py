@@ -14,7 +14,7 @@ from domain.chain_facts import SignedTransaction, Transaction
 from domain.refusals import Refused, refusal
 from server.signer.agent_keys import AgentKeys
 from server.signer.client import SignerClient
-from tests.hosted import coins, hosted, signing
+from tests.hosted import coins, hosted, key_ends_under_way, signing
 from tests.tools.acting.test_act import enter, sent_by
 from tests.world import CHAIN_ID, Evm, Mandated, World, a_world
 from tools.actions import act
@@ -101,6 +101,15 @@ async def test_what_was_sent_is_told_after_the_key_has_ended(world: World, keys:
     await world.ok("owner_agent_hosted_key_end", m.owner, agent_id=m.agent.user_id)
     assert (await enter(m, "in-1", "40")).body == first.body
     assert (await enter(m, "in-2", "40")).body["error"] == "not_configured"
+
+
+async def test_a_key_that_ends_while_a_call_is_checked_signs_it_no_more(
+    world: World, keys: AgentKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = await hosted(world)
+    key_ends_under_way(m, monkeypatch)
+    assert (await enter(m, "in-1", "40")).body["error"] == "signer_refused"
+    assert await sent_by(m) == 0
 
 
 async def test_a_key_that_ended_while_the_signer_was_away_does_not_come_back(

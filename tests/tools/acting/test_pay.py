@@ -22,7 +22,7 @@ from domain.mandates.purses import BillTerms, TokenDomain
 from domain.money import Usdc
 from domain.refusals import SigningRefused
 from tests.chain.nodes import distorted
-from tests.hosted import hosted, signing
+from tests.hosted import hosted, key_ends_under_way, signing
 from tests.tools.keeper.test_transfers_chain import ticks
 from tests.tools.paying import (
     PAYEE,
@@ -712,6 +712,14 @@ async def test_a_payment_that_waits_while_its_process_ends_is_told_to_be_repeate
     keyed.world.deps = replace(keyed.world.deps, shutdown=Shutdown())
     assert await settled(keyed.world, (await _asked(keyed)).body["payment_payload"])
     assert await _count(keyed) == 1
+
+
+async def test_a_key_that_ends_while_a_bill_is_checked_signs_it_no_more(
+    keyed: Mandated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key_ends_under_way(keyed, monkeypatch)
+    told = (await _asked(keyed)).body
+    assert (told["error"], told.get("payment_payload")) == ("signer_refused", None)
 
 
 async def test_the_signer_reads_the_vault_by_itself_and_signs_only_bills_of_its_purse(
