@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -16,6 +17,24 @@ from domain.ports import Clock
 from server.cli.deployment import Deployed, deploy_all, plain_hub_address
 from server.settings import ChainSettings
 from server.system import SystemClock
+
+IDLE_S: Final = 600
+"""Seconds without a block after which an empty one is mined."""
+
+
+def mine_if_idle(chain: DevChain) -> None:
+    """Mine where nothing was sent for long: calls see the newest block's time, and a factory
+    refuses terms that were written more than an hour after it.
+    """
+    with chain.lock:
+        if chain.clock() - chain.head.timestamp >= IDLE_S:
+            chain.mine()
+
+
+async def _keep_time(chain: DevChain) -> None:
+    while True:
+        await asyncio.sleep(IDLE_S / 10)
+        mine_if_idle(chain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,7 @@ async def devnet(
     time = clock or SystemClock()
     chain = DevChain(lambda: int(time.now().timestamp()), chain_id, journal)
     runner, url = await serve(chain, host, port)
+    time_goes_on = asyncio.create_task(_keep_time(chain))
     deployer, keeper = ("0x" + chain.keys[n].hex() for n in (0, 1))
     try:
         fresh = chain.head.number == 0
@@ -57,6 +77,7 @@ async def devnet(
         )
         yield Devnet(chain, url, deployed, keeper)
     finally:
+        time_goes_on.cancel()
         await runner.cleanup()
         chain.close()
 

@@ -22,6 +22,7 @@ from web3 import AsyncWeb3, Web3
 from chain.contracts import abi_codec
 from devtools.devchain import DevChain, RpcError, answer, serve
 from devtools.devchain.rpc import METHODS
+from devtools.devnet import IDLE_S, mine_if_idle
 from tests.chain.providers import AsyncDevChainProvider, DevChainProvider
 
 START = 1_800_000_000
@@ -537,3 +538,12 @@ def test_encoding_of_constructor_arguments_is_ours(chain: DevChain) -> None:
     market = ask(chain, "eth_getTransactionReceipt", tx)["contractAddress"]
     assert ask(chain, "eth_getCode", market, "latest") != "0x"
     assert chain.created() == [token, market]
+
+
+def test_a_chain_on_which_nothing_is_sent_goes_with_the_time(chain: DevChain, clock: Clock) -> None:
+    mine_if_idle(chain)
+    assert chain.head.number == 0
+    clock.at += IDLE_S
+    for _ in range(2):
+        mine_if_idle(chain)
+        assert (chain.head.number, chain.head.timestamp) == (1, clock.at)
