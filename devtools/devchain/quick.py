@@ -25,6 +25,7 @@ from eth.exceptions import (
 from eth.vm import opcode_values as op
 from eth.vm.forks.prague import PragueVM
 
+from devtools.devchain.known_state import KnownAccounts
 from devtools.devchain.stretches import CompiledCode
 
 _State = PragueVM.get_state_class()
@@ -210,3 +211,4 @@ class QuickState(_State):  # type: ignore[misc, valid-type]
     """The state of a block under the Prague rules."""
 
     computation_class = QuickComputation
+    account_db_class = KnownAccounts

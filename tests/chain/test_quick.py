@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from eth.db.account import AccountDB
 from eth.db.atomic import AtomicDB
 from eth.vm import opcode_values as op
 from eth.vm.execution_context import ExecutionContext
@@ -17,9 +18,10 @@ from hypothesis import strategies as st
 from devtools.devchain import stretches
 from devtools.devchain.blocks import BASE_FEE, GAS_LIMIT
 from devtools.devchain.core import EMPTY_ROOT
+from devtools.devchain.known_state import KnownAccounts
 from devtools.devchain.quick import _OPCODES, QuickState
 
-HERE = b"\x77" * 20
+HERE, THERE = b"\x77" * 20, b"\x78" * 20
 WORDS = st.one_of(
     st.integers(0, 96),
     st.sampled_from([0, 1, 255, 256, 2**255, 2**256 - 1]),
@@ -132,3 +134,36 @@ def test_an_instruction_of_ours_does_what_it_does_under_py_evm(one: int) -> None
         assert ends[0] == ends[1], (words, gas)
         with patch.object(stretches, "OFTEN", 0):
             assert outcome(QuickState, code, gas) == ends[1], (words, gas)
+
+
+def test_an_account_is_as_under_py_evm_under_each_root_of_its_state() -> None:
+    databases = AtomicDB(), AtomicDB()
+    ours, theirs = KnownAccounts(databases[0], EMPTY_ROOT), AccountDB(databases[1], EMPTY_ROOT)
+    roots = [EMPTY_ROOT]
+    for change in (
+        lambda accounts: accounts.set_balance(HERE, 5),
+        lambda accounts: accounts.set_storage(HERE, 1, 7),
+        lambda accounts: accounts.set_balance(THERE, 6),
+        lambda accounts: accounts.set_balance(HERE, 8),
+        lambda accounts: accounts.delete_account(THERE),
+        lambda accounts: accounts.set_balance(HERE, 5),
+    ):
+        for accounts in (ours, theirs):
+            assert accounts.get_balance(HERE) >= 0  # it is known before it changes
+            change(accounts)
+            accounts.make_state_root()
+            accounts.persist()
+        assert ours.state_root == theirs.state_root
+        roots.append(ours.state_root)
+        assert told(ours) == told(theirs)
+    for root in [*roots, *reversed(roots)]:
+        assert told(KnownAccounts(databases[0], root)) == told(AccountDB(databases[1], root))
+        theirs.state_root = ours.state_root = root
+        assert told(ours) == told(theirs)
+
+
+def told(accounts: AccountDB) -> list[int | bytes]:
+    """Both accounts, as far as the test changes them."""
+    balances = [accounts.get_balance(one) for one in (HERE, THERE)]
+    exist = [accounts.account_exists(one) for one in (HERE, THERE)]
+    return [*balances, *exist, accounts.get_storage(HERE, 1), accounts.state_root]
