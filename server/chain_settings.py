@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+
+from domain.refusals import Refused
 
 CREDENTIAL_MARK: Final = "may hold one"
 """The mark of a setting whose value may hold a password or a key of somebody else's service."""
 
 UrlWithSecret = Annotated[str, CREDENTIAL_MARK]
+
+
+def _checked(value: str) -> str:
+    from chain.chains import EvmChains  # which most commands have no use for
+
+    try:
+        return EvmChains.address(value)
+    except Refused:
+        raise ValueError(
+            "an address is 0x and 40 hex digits, which fit its EIP-55 checksum"
+        ) from None
+
+
+ADDRESS: Final = AfterValidator(_checked)
 
 
 class ChainSettings(BaseModel):
@@ -21,17 +37,17 @@ class ChainSettings(BaseModel):
     """JSON-RPC of a chain; without it nothing is read there."""
     rpc_urls: UrlWithSecret = ""
     """Further nodes of that chain, with commas ([nodes](operating.md#nodes))."""
-    usdc: str | None = None
+    usdc: Annotated[str, ADDRESS] | None = None
     """The USDC contract; unset, Circle's on Base and Base Sepolia, and elsewhere funding is
     refused.
     """
-    factory: str | None = None
+    factory: Annotated[str, ADDRESS] | None = None
     """The contract that makes vaults; unset, none is made."""
-    lens: str | None = None
+    lens: Annotated[str, ADDRESS] | None = None
     """The contract that reads many vaults in one call; unset, they are read one by one."""
-    purse_hub: str | None = None
+    purse_hub: Annotated[str, ADDRESS] | None = None
     """The contract that keeps purses without limits of their own; unset, no terms have one."""
-    purse_deployer: str | None = None
+    purse_deployer: Annotated[str, ADDRESS] | None = None
     """The contract that makes hubs of purses with limits; unset, no terms have such a purse."""
     confirmations: int | None = Field(default=None, ge=0, le=10_000)
     """Blocks before a log enters the ledger; unset, 24, and 0 on the development chain."""
@@ -73,6 +89,13 @@ class ChainSettings(BaseModel):
     @classmethod
     def _empty_is_unset(cls, value: Any) -> Any:
         return value or None
+
+    @field_validator("rpc_url", "explorer", "public_rpc", "paymaster_url")
+    @classmethod
+    def _is_url(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("it starts with http:// or https://")
+        return value
 
     @field_validator("rpc_urls")
     @classmethod

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from errno import EILSEQ
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 from pydantic import AfterValidator, ValidationInfo
@@ -34,6 +36,26 @@ def _can_follow(value: str, info: ValidationInfo) -> str:
 
 
 FOLLOWS: Final = AfterValidator(_can_follow)
+
+
+def _is_level(value: str) -> str:
+    if value.upper() not in LEVELS:
+        raise ValueError(f"it is one of {', '.join(LEVELS)}")
+    return value
+
+
+LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+LEVEL: Final = AfterValidator(_is_level)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file that a setting names. Errors: OSError, where it holds none too."""
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        # What is no text is not shown: it may be a secret.
+        raise OSError(EILSEQ, "it holds no text", str(path)) from None
+
 
 NO_OTLP: Final = "what sends them is missing: pip install 'mandate-wallet[otel]'"
 

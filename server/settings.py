@@ -20,23 +20,24 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from domain.refusals import Refused
 from domain.settings import SWITCHES, Config, Switches, Trading
 from domain.trading.builder_fee import MOST_TENTHS_BPS
 from domain.trading.modes import allowlist
 from domain.trading.venue_values import Network
 from domain.wire_fields import JsonObject
+from server.chain_settings import ADDRESS, UrlWithSecret
 from server.chain_settings import ChainSettings as ChainSettings
-from server.chain_settings import UrlWithSecret
 from server.mail_server import mail_server
 from server.setting_forms import (
     BASE_URL,
     FOLLOWS,
+    LEVEL,
     NO_OTLP,
     SOCKET_PATH_BYTES,
     check_markets,
     has_otlp,
     is_private_key,
+    text_of,
 )
 from storage.errors import DatabaseTimeouts
 from tools.model.mail_address import is_email_address
@@ -115,7 +116,7 @@ class Settings(BaseSettings):
     """Where `wallet serve` tells `/metrics` (and `/healthz`, `/readyz`); it is never on the public
     port; unset, nowhere.
     """
-    log_level: str = "INFO"
+    log_level: Annotated[str, LEVEL] = "INFO"
     """How much stands in the log; reads that succeed at once have their line with `DEBUG` only."""
     log_format: Literal["text", "json"] = "text"
     """`json`: one object a line, with `request`, `operation`, `mandate` or `work`; no form holds a
@@ -309,7 +310,7 @@ class Settings(BaseSettings):
     """
     venue_timeout_s: int = Field(default=5, ge=1, le=30)
     """For one question to the venue, retries included."""
-    builder_address: str | None = None
+    builder_address: Annotated[str, ADDRESS] | None = None
     """Who earns the builder fee; unset, no order carries one."""
     builder_fee_tenths_bps: int = Field(default=100, ge=1, le=MOST_TENTHS_BPS)
     """The fee, in tenths of a basis point."""
@@ -413,18 +414,6 @@ class Settings(BaseSettings):
             raise ValueError("a comma list of dex names of 2 to 4 letters or digits")
         return value.replace(" ", "")
 
-    @field_validator("builder_address")
-    @classmethod
-    def _builder(cls, value: str | None) -> str | None:
-        if not value:
-            return None
-        try:
-            from chain.chains import EvmChains
-
-            return EvmChains.address(value)
-        except Refused as refused:
-            raise ValueError(refused.refusal.reason) from None
-
     @field_validator("trade_allowlist")
     @classmethod
     def _allowlist(cls, value: str) -> str:
@@ -435,7 +424,7 @@ class Settings(BaseSettings):
     @classmethod
     def _are_markets(cls, value: Path | None) -> Path | None:
         if value is not None:
-            check_markets(value.read_text())
+            check_markets(text_of(value))
         return value
 
     @field_validator("traces")
@@ -458,23 +447,18 @@ class Settings(BaseSettings):
             raise ValueError("a private key is 32 bytes in hex, between 1 and the curve's order")
         return value
 
-    @model_validator(mode="after")
-    def _secret_from_file(self) -> Settings:
-        if self.keeper_private_key is None and self.keeper_private_key_file is not None:
-            key = SecretStr(self.keeper_private_key_file.read_text().strip())
-            if not is_private_key(key.get_secret_value()):
-                raise ValueError("WALLET_KEEPER_PRIVATE_KEY_FILE holds no private key")
-            self.keeper_private_key = key
-        if self.webhook_key is None and self.webhook_key_file is not None:
-            self.webhook_key = SecretStr(self.webhook_key_file.read_text().strip())
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _secrets_from_files(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """A secret is held to the same rules wherever it stands."""
+        for name in cls.model_fields:
+            path = given.get(f"{name}_file")
+            if path and given.get(name) is None:
+                given = given | {name: text_of(Path(path)).strip()}
+        return given
 
     @model_validator(mode="after")
-    def _reach_from_files(self) -> Settings:
-        if self.vapid_private_key is None and self.vapid_private_key_file is not None:
-            self.vapid_private_key = SecretStr(self.vapid_private_key_file.read_text().strip())
-        if self.smtp_url is None and self.smtp_url_file is not None:
-            self.smtp_url = SecretStr(self.smtp_url_file.read_text().strip())
+    def _can_reach(self) -> Settings:
         if self.vapid_private_key is not None:
             try:
                 WebPush(self.vapid_private_key.get_secret_value(), None)
@@ -492,9 +476,7 @@ class Settings(BaseSettings):
         return None not in (self.smtp_url, self.mail_from, self.webhook_key)
 
     @model_validator(mode="after")
-    def _state_keys_from_file(self) -> Settings:
-        if self.state_keys is None and self.state_keys_file is not None:
-            self.state_keys = SecretStr(self.state_keys_file.read_text())
+    def _are_state_keys(self) -> Settings:
         if self.state_keys is not None:
             try:
                 key_ring(self.state_keys.get_secret_value())
@@ -552,9 +534,7 @@ class Settings(BaseSettings):
         )
 
     def chain_facts(self) -> list[ChainConfig]:
-        """The settings of every configured chain over what is known of its network. Errors:
-        `invalid_address`.
-        """
+        """The settings of every configured chain over what is known of its network."""
         # Most commands ask no chain; and what retries takes a while to load.
         from server.retry_logging import tell_retries
 
@@ -562,13 +542,9 @@ class Settings(BaseSettings):
         return [self._facts(chain_id, own) for chain_id, own in sorted(self.chains.items())]
 
     def _facts(self, chain_id: int, own: ChainSettings) -> ChainConfig:
-        from chain.chains import EvmChains
         from chain.networks import NETWORKS, ChainConfig
 
         values = own.model_dump(exclude={"poll_s"}, exclude_none=True)
-        for name in ("usdc", "factory", "lens", "purse_hub", "purse_deployer"):
-            if name in values:
-                values[name] = EvmChains.address(values[name])
         values["rpc_urls"] = tuple(url for url in own.rpc_urls.split(",") if url)
         values |= {"read_ms": self.chain_read_ms, "call_ms": self.chain_call_ms}
         return replace(NETWORKS.get(chain_id) or ChainConfig(chain_id), **values)

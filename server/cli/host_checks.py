@@ -24,11 +24,24 @@ _REDIRECTS: Final = range(300, 400)
 
 
 def examine_names(settings: Settings) -> DoctorFinding:
-    """Names in the environment and in the file that no setting has: one of them is a slip."""
-    unknown = unknown_names(settings)
-    if not unknown:
+    """Names in the environment and in the file that no setting has, and words that are for neither
+    on nor off: one of them is a slip.
+    """
+    words = {"1", "true", "yes", "on", "0", "false", "no", "off"}
+    slips = {
+        "no such setting: ignored": unknown_names(settings),
+        "neither on nor off: off": [
+            f"WALLET_{name.upper()}"
+            for name, field in type(settings).model_fields.items()
+            if field.default in ("on", "off")
+            and getattr(settings, name).strip().lower() not in words
+        ],
+    }
+    state = ", ".join(name for names in slips.values() for name in names)
+    if not state:
         return DoctorFinding("settings", True, f"{len(settings.model_fields_set)} set")
-    return DoctorFinding("settings", True, ", ".join(unknown), "no such setting: ignored", True)
+    effect = "; ".join(why for why, names in slips.items() if names)
+    return DoctorFinding("settings", True, state, effect, True)
 
 
 def readable(paths: list[Path]) -> str:

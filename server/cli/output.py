@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import tomllib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 import click
@@ -16,6 +18,7 @@ from pydantic_core import ErrorDetails
 
 from domain.refusals import Refused
 from server.runtime.schema_upgrade import NotUpgraded
+from server.setting_forms import text_of
 from server.settings import Settings
 from storage.errors import NoBackup, missing_part, trouble_of
 from storage.schema.revision import database_name
@@ -48,7 +51,11 @@ class DoctorFinding:
 
 def read_settings() -> Settings:
     """The settings; what is wrong ends the command by its name, never by its value."""
+    file = "wallet.toml"
     try:
+        # What is there and is no file would count as one that is not there.
+        if os.path.lexists(file):
+            text_of(Path(file))
         return Settings()
     except ValidationError as error:
         wrong = "; ".join(map(_sentence, error.errors(include_url=False)))
@@ -57,18 +64,21 @@ def read_settings() -> Settings:
         raise click.ClickException(f"settings: {_fault(error)}") from None
     except ValueError as error:
         # A file or a value that is no TOML or JSON: where, and not what stands there.
-        file = "wallet.toml: " if isinstance(error, tomllib.TOMLDecodeError) else ""
-        raise click.ClickException(f"settings: {file}{str(error).splitlines()[0][:120]}") from None
+        where = f"{file}: " if isinstance(error, tomllib.TOMLDecodeError) else ""
+        raise click.ClickException(f"settings: {where}{str(error).splitlines()[0][:120]}") from None
 
 
 def _sentence(error: ErrorDetails) -> str:
     """Describe the fault of one setting in a sentence. A rule of our own may name its input."""
-    name = "WALLET_" + "__".join(str(part) for part in error["loc"]).upper() + ": "
+    parts = [str(part) for part in error["loc"] if part != "[key]"]
+    name = "WALLET_" + "__".join(parts).upper()
+    if len(parts) == 1 and f"{parts[0]}_file" in Settings.model_fields:
+        name += ", or what its file holds"
     message, value = error["msg"].removeprefix("Value error, "), str(error.get("input", ""))
     if any(part in message for part in re.findall(r"[^\s,;'\"]{3,}", value)):
         message = "it does not have the form that this setting takes"
     # A rule about several settings names them itself.
-    return (name if error["loc"] else "") + message
+    return (f"{name}: " if parts else "") + message
 
 
 def _fault(error: OSError) -> str:

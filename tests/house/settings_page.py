@@ -32,7 +32,7 @@ Made from `server/settings.py` (`python -m tests.house.test_documents` writes it
   one that is not set. A value that cannot be stops the start, in one sentence that names the setting and never its value; a name that is none of these is ignored, and `wallet doctor` finds it.
 - Every process of one service has the same settings, but for those of the signer alone. They are read once, at the start.
 - `secret`: *yes*, it is never shown, logged or stored; *a file*, it names a file that holds one, which nobody else can read (`chmod 600`); *may hold one*, a password or a key may stand in the address.
-- What is on or off is on for `on`, `1`, `true` and `yes`, and off for every other word.
+- What is on or off is on for `on`, `1`, `true` and `yes`, and off for every other word; `wallet doctor` finds words that are for neither.
 - `wallet doctor` says what is missing and what that switches off, `wallet doctor --strict` ends with 1 where something is, `wallet doctor --json` says it to programs.
 """
 _TOML: Final = """

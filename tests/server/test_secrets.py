@@ -65,7 +65,7 @@ def test_a_file_that_holds_no_private_key_is_named_and_not_shown(
     monkeypatch.setenv("WALLET_KEEPER_PRIVATE_KEY_FILE", str(tmp_path / "key"))
     told = CliRunner().invoke(main, ["serve"])
     assert told.exit_code == 1
-    assert "WALLET_KEEPER_PRIVATE_KEY_FILE holds no private key" in told.output
+    assert "WALLET_KEEPER_PRIVATE_KEY, or what its file holds: a private key is" in told.output
     assert len(told.output.splitlines()) == 1
     (tmp_path / "key").write_text("0x" + "11" * 32 + "\n")
     assert Settings().keeper_private_key is not None

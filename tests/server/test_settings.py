@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from domain.mandates.markets import from_config
+from server.cli.host_checks import examine_names
 from server.cli.main import main
 from server.settings import Settings, unknown_names
 from tests.house.settings_page import EXAMPLES
@@ -249,14 +250,63 @@ def test_a_markets_file_of_another_form_is_one_sentence(
         ("SMTP_URL", "here", "WALLET_SMTP_URL is smtps://, starttls:// or smtp:// and a host"),
         ("METRICS_PORT", "70000", "WALLET_METRICS_PORT: Input should be less than or equal to 65535"),
         ("MARKETS_FILE", "absent.toml", "absent.toml: No such file or directory"),
+        ("LOG_LEVEL", "LOUD", "WALLET_LOG_LEVEL: it is one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+        ("CHAINS__84532__RPC_URL", "node", "WALLET_CHAINS__84532__RPC_URL: it starts with http:// or https://"),
+        ("CHAINS__84532__PAYMASTER_URL", "ftp://p", "WALLET_CHAINS__84532__PAYMASTER_URL: it starts with http:// or https://"),
+        ("CHAINS__84532__FACTORY", "0x12", "WALLET_CHAINS__84532__FACTORY: an address is 0x and 40 hex digits, which fit its EIP-55 checksum"),
+        ("CHAINS__8453__USDC", NO_ADDRESS[2], "WALLET_CHAINS__8453__USDC: an address is 0x and 40 hex digits, which fit its EIP-55 checksum"),
+        ("CHAINS__base__RPC_URL", "http://a", "WALLET_CHAINS__BASE: Input should be a valid integer, unable to parse string as an integer"),
+        ("WEBHOOK_KEY_FILE", "short", "WALLET_WEBHOOK_KEY, or what its file holds: Value should have at least 32 items after validation, not 5"),
+        ("STATE_KEYS_FILE", "binary", "binary: it holds no text"),
+        ("KEEPER_PRIVATE_KEY_FILE", "binary", "binary: it holds no text"),
+        ("SMTP_URL_FILE", "binary", "binary: it holds no text"),
+        ("MARKETS_FILE", "binary", "binary: it holds no text"),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_named_once_in_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "binary").write_bytes(bytes(range(128, 192)))
+    (tmp_path / "short").write_text("short")
     monkeypatch.setenv(f"WALLET_{name}", value)
     done = CliRunner().invoke(main, ["openapi"])
     assert (done.exit_code, done.output) == (1, f"Error: settings: {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("folder", "Is a directory"),
+        ("nowhere", "No such file or directory"),
+        ("binary", "it holds no text"),
+    ],
+)
+def test_a_settings_file_that_is_none_is_not_taken_for_one_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "wallet.toml"
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "nowhere":
+            path.symlink_to("away")
+        case "binary":
+            path.write_bytes(bytes(range(128, 192)))
+    done = CliRunner().invoke(main, ["openapi"])
+    assert (done.exit_code, done.output) == (1, f"Error: settings: wallet.toml: {said}\n")
+
+
+def test_a_word_for_neither_on_nor_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WALLET_STOP_LINE_DRY_RUN", "ture")
+    monkeypatch.setenv("WALLET_DOOR", "No")
+    found = examine_names(Settings())
+    assert (found.status, found.state, found.effect) == (
+        "warning",
+        "WALLET_STOP_LINE_DRY_RUN",
+        "neither on nor off: off",
+    )
 
 
 def test_a_settings_file_that_is_no_toml_is_named(
