@@ -31,7 +31,7 @@ _SHORTEST_SEAL: Final = 32
 
 
 class Unsafe(Exception):
-    """Others can read the keys, or another process holds them, or the seal is too short."""
+    """Others can read the keys, or another process holds them, or the seal is none of theirs."""
 
 
 def _private(path: Path) -> None:
@@ -50,10 +50,26 @@ class Keystore:
         _private(folder)
         _private(seal_file)
         self._folder, self._random = folder, random
-        self._seal = seal_file.read_text().strip()
+        try:
+            self._seal = seal_file.read_text().strip()
+        except UnicodeDecodeError:
+            raise Unsafe(f"{seal_file} holds no text: the seal is one") from None
         if len(self._seal) < _SHORTEST_SEAL:
             raise Unsafe(f"the seal has at least {_SHORTEST_SEAL} characters")
         self._open: dict[tuple[Purpose, str], PrivateKey] = {}
+        # Under another seal no key would sign, and new ones would be made beside them.
+        files = sorted(folder.glob("*.json"))
+        if files and not any(map(self._opens, files)):
+            raise Unsafe(
+                f"the seal opens no key in {folder}: give the one that they were made with"
+            )
+
+    def _opens(self, path: Path) -> bool:
+        try:
+            Account.decrypt(json.loads(path.read_text()), self._seal)
+        except (ValueError, LookupError, TypeError):
+            return False
+        return True
 
     @contextmanager
     def alone(self) -> Iterator[None]:

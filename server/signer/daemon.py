@@ -12,7 +12,7 @@ import signal
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -194,9 +194,10 @@ async def _answered(signer: Signer, line: bytes) -> dict[str, object]:
 @asynccontextmanager
 async def listening(signer: Signer, path: Path, allowed_uid: int) -> AsyncIterator[None]:
     """Listen on a socket that is the allowed user's alone. Errors: NotStarted."""
-    path.unlink(missing_ok=True)
+    _refuse_taken(path)
     before = os.umask(0o177)
     try:
+        # It takes the place of a socket that nobody answers at, and of nothing else.
         server = await asyncio.start_unix_server(
             lambda r, w: _conversation(r, w, signer, allowed_uid), path, limit=LONGEST_LINE
         )
@@ -209,6 +210,21 @@ async def listening(signer: Signer, path: Path, allowed_uid: int) -> AsyncIterat
     finally:
         server.close()
         path.unlink(missing_ok=True)
+
+
+def _refuse_taken(path: Path) -> None:
+    """Refuse a place that is another's: a file (it may be the seal), or a signer's that answers.
+    Errors: NotStarted.
+    """
+    if not path.exists():
+        return
+    if not path.is_socket():
+        raise NotStarted(
+            f"{path} is there already and no socket: name another WALLET_SIGNER_SOCKET"
+        )
+    with socket.socket(socket.AF_UNIX) as probe, suppress(ConnectionRefusedError):
+        probe.connect(str(path))
+        raise NotStarted(f"another signer answers at {path}: end it first")
 
 
 def _hand_over(path: Path, uid: int) -> None:
@@ -241,7 +257,7 @@ def prepared(
     networks = venues(settings, clock, InMemory())
     try:
         keys = Keystore(settings.signer_keys, settings.signer_seal_file, SystemIds().nonce256)
-    except (Unsafe, OSError) as error:
+    except Unsafe as error:
         raise NotStarted(str(error)) from None
     chains = EvmChains(settings.chain_facts, AGENT_CALL_MS)
     hosts = is_on(settings.hosted_agents)

@@ -6,6 +6,7 @@ import asyncio
 import copy
 import logging
 import os
+import socket
 import stat
 from collections.abc import AsyncIterator
 from decimal import Decimal
@@ -386,6 +387,26 @@ async def test_the_socket_is_one_users_alone_and_another_user_is_not_answered(
                 pass
 
 
+async def test_the_socket_takes_no_place_of_a_file_or_of_another_signer(
+    stage: Stage, tmp_path: Path
+) -> None:
+    signer = Signer(keys=stage.keys, clock=stage.clock, venue=lambda n: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(NotStarted, match="another signer answers at"):
+        async with listening(signer, stage.socket, os.getuid()):
+            pass
+    assert await stage.line.keeper_address("testnet", OWNER.address)
+    seal = sealed_file(tmp_path)
+    with pytest.raises(NotStarted, match="is there already and no socket"):
+        async with listening(signer, seal, os.getuid()):
+            pass
+    assert len(seal.read_text()) >= 32
+    # What a killed one left is taken.
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(tmp_path / "left.sock"))
+    async with listening(signer, tmp_path / "left.sock", os.getuid()):
+        assert await SignerClient(tmp_path / "left.sock").keeper_address("testnet", OWNER.address)
+
+
 async def test_without_a_signer_the_service_says_so(tmp_path: Path) -> None:
     with pytest.raises(Refused) as found:
         await SignerClient(tmp_path / "nobody.sock").keeper_address("testnet", OWNER.address)
@@ -428,8 +449,19 @@ def test_a_key_opens_only_under_its_seal(tmp_path: Path) -> None:
     seal = sealed_file(tmp_path)
     Keystore(tmp_path / "keys", seal, iter_random()).address("testnet", OWNER.address)
     seal.write_text("t" * 40)
-    with pytest.raises(ValueError, match="MAC"):
-        Keystore(tmp_path / "keys", seal, iter_random()).address("testnet", OWNER.address)
+    with pytest.raises(Unsafe, match="the seal opens no key in"):
+        Keystore(tmp_path / "keys", seal, iter_random())
+    # One file that is damaged keeps no other key away.
+    (tmp_path / "keys" / "agent-u_aaaaaaaaaa-1.json").write_text("{")
+    seal.write_text("s" * 40)
+    Keystore(tmp_path / "keys", seal, iter_random())
+
+
+def test_a_seal_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    seal = sealed_file(tmp_path)
+    seal.write_bytes(bytes(range(128, 192)))
+    with pytest.raises(Unsafe, match="holds no text"):
+        Keystore(tmp_path / "keys", seal, iter_random())
 
 
 async def test_it_does_not_start_without_its_settings(
