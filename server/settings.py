@@ -449,13 +449,13 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _secrets_from_files(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def _secrets_from_files(cls, values: Mapping[str, object]) -> Mapping[str, object]:
         """A secret is held to the same rules wherever it stands."""
         for name in cls.model_fields:
-            path = given.get(f"{name}_file")
-            if path and given.get(name) is None:
-                given = given | {name: text_of(Path(path)).strip()}
-        return given
+            path = values.get(f"{name}_file")
+            if isinstance(path, str | Path) and path and values.get(name) is None:
+                values = {**values, name: text_of(Path(path)).strip()}
+        return values
 
     @model_validator(mode="after")
     def _can_reach(self) -> Settings:

@@ -83,7 +83,9 @@ def sqlite_trouble(error: BaseException) -> str | None:
     if not isinstance(error, sqlite3.Error):
         return None
     code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else _SQLITE.get(code & 0xFF)
+    if code is None:  # the driver's own, of which this one is no mistake in a statement
+        return DAMAGED if str(error).startswith("Could not decode to UTF-8") else None
+    return _SQLITE.get(code & 0xFF)
 
 
 def is_locked(error: sqlite3.Error) -> bool:

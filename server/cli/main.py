@@ -258,10 +258,7 @@ def verify(against: Path | None) -> None:
     """Verify every ledger: recompute states and hashes; exit 1 on a difference."""
     from server.cli.maintenance import verify_ledgers
 
-    try:
-        report = _run(lambda: verify_ledgers(_settings(), against))
-    except ValueError as error:
-        raise click.ClickException(f"{against}: {error}") from None
+    report = _run(lambda: verify_ledgers(_settings(), against))
     _say(report)
     sys.exit(0 if report["ok"] else 1)
 

@@ -8,13 +8,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
+import click
+
 from domain.trading.venue_values import Network
 from server.runtime.schema_upgrade import ensure_schema, upgrade_due, upgraded
+from server.setting_forms import text_of
 from server.settings import Settings
 from server.system import SystemClock, SystemIds
 from storage.errors import Unavailable
 from storage.integrity.backup import backup, export, restored, write_heads
-from storage.integrity.ledger_check import anchors, verify
+from storage.integrity.ledger_check import NoHeads, anchors, verify
 from storage.read_replica import replica_state
 from storage.store import Store, open_store
 from storage.unit_of_work import UnitOfWork
@@ -49,11 +52,14 @@ async def write(settings: Settings, work: Callable[[UnitOfWork], T]) -> T:
 
 
 async def verify_ledgers(settings: Settings, heads: Path | None = None) -> dict[str, object]:
-    """Refold and rehash everything, and hold it against anchored heads. Errors: ValueError for a
-    file of heads that is none.
+    """Refold and rehash everything, and hold it against anchored heads. Errors: ClickException for
+    a file of heads that is none.
     """
     await upgraded(settings)
-    against = anchors(heads.read_text().splitlines()) if heads else None
+    try:
+        against = anchors(text_of(heads).splitlines()) if heads else None
+    except NoHeads as error:
+        raise click.ClickException(f"{heads}: {error}") from None
     return (await verify(settings.database_url, against)).as_json()
 
 

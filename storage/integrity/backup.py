@@ -176,7 +176,7 @@ async def export(source: Store | str, target: Path) -> dict[str, int]:
                     ids = [str(row["public_id"]) async for row in reader.rows(ALL_IDS)]
                 for public_id in ids:
                     async for line in _lines(reader, public_id):
-                        out.write(json.dumps(line, sort_keys=True) + "\n")
+                        out.write(json.dumps(line, sort_keys=True, default=repr) + "\n")
                         counts["rows"] += "head" not in line
                     counts["ledgers"] += 1
     return counts

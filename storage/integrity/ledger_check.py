@@ -40,6 +40,10 @@ ROWS_OF: Final = (
 Anchors = Mapping[str, tuple[int, str]]
 
 
+class NoHeads(Exception):
+    """A file holds no heads of ledgers; the text says where."""
+
+
 @dataclass(slots=True)
 class VerificationReport:
     """Counts of the rows that a verification read, and its findings."""
@@ -88,7 +92,12 @@ class LedgerWalk:
             self.find(fault, about)
         # A clock may be set back, and the order of rows is their number; but where it was is noted,
         # for what was stored before a time is found by it.
-        created_at = int(row["created_at"])
+        try:
+            created_at = int(row["created_at"])
+        except (ValueError, TypeError) as error:
+            self.find(f"the row cannot be read: {error}", seq)
+            self.state = None
+            return
         if created_at < self.created_at - APART_US:
             self.steps_back[seq] = self.created_at
         self.created_at = created_at
@@ -159,14 +168,14 @@ class LedgerWalk:
 
 
 def anchors(lines: Iterable[str]) -> Anchors:
-    """The heads in a file that `write_heads` wrote. Errors: ValueError, with the line."""
+    """The heads in a file that `write_heads` wrote. Errors: `NoHeads`, with the line."""
     heads = {}
     for number, line in enumerate(lines, start=1):
         try:
             head = json.loads(line)
             heads[str(head["public_id"])] = (int(head["seq"]), str(head["row_hash"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"line {number} is no head of a ledger") from error
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            raise NoHeads(f"line {number} is no head of a ledger") from error
     return heads
 
 

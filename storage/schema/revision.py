@@ -65,9 +65,7 @@ async def revision(url: str) -> str | None:
         try:
             return await to_thread.run_sync(on_sqlite, url.removeprefix("sqlite:///"))
         except sqlite3.Error as error:
-            # A text that cannot be read has no code, and a table that is another's has one.
-            other = FOREIGN if hasattr(error, "sqlite_errorcode") else DAMAGED
-            raise Unavailable(sqlite_trouble(error) or other) from error
+            raise Unavailable(sqlite_trouble(error) or FOREIGN) from error
         except UnicodeDecodeError as error:  # of what SQLite says of a name
             raise Unavailable(DAMAGED) from error
     if url.startswith(("postgresql://", "postgres://")):

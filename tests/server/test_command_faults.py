@@ -38,12 +38,9 @@ def refused(done: Result, status: int) -> str:
 
 
 @pytest.fixture
-def damaged(tmp_path: Path) -> str:
+def damaged(upgraded: str) -> str:
     """A database whose first pages are whole, and a part of whose ledger is not."""
-    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
-    asyncio.run(restored(url))
-    assert told(url, "db", "upgrade").exit_code == 0
-    path = Path(sqlite_path(url))
+    path = Path(sqlite_path(upgraded))
     with closing(sqlite3.connect(path)) as file:
         file.execute("PRAGMA journal_mode = DELETE")
         (root,) = file.execute(
@@ -53,7 +50,7 @@ def damaged(tmp_path: Path) -> str:
     for place in range((root - 1) * PAGE, root * PAGE):
         whole[place] ^= 0x5A
     path.write_bytes(whole)
-    return url
+    return upgraded
 
 
 def test_a_damaged_database_is_one_sentence_for_every_command(damaged: str, tmp_path: Path) -> None:
@@ -80,6 +77,46 @@ def test_a_schema_that_is_no_text_is_a_damaged_file(sqlite_url: str) -> None:
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b"house_keys", b"house_\xaa\xbbys"))
     assert refused(told(sqlite_url, "db", "verify"), 2).endswith(DAMAGED)
+
+
+def written(url: str, statement: str) -> None:
+    """What somebody does who can write the file."""
+    with closing(sqlite3.connect(sqlite_path(url), isolation_level=None)) as file:
+        for (trigger,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            file.execute(f"DROP TRIGGER {trigger}")
+        assert file.execute(statement).rowcount == 1
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path / 'w.sqlite'}"
+    asyncio.run(restored(url))
+    assert told(url, "db", "upgrade").exit_code == 0
+    return url
+
+
+def test_a_row_that_is_no_row_is_a_finding_and_blames_no_file_of_heads(
+    upgraded: str, tmp_path: Path
+) -> None:
+    heads = tmp_path / "heads"
+    assert told(upgraded, "db", "heads", str(heads)).exit_code == 0
+    written(upgraded, "UPDATE ledger_events SET created_at = 'x' WHERE seq = 9")
+    done = told(upgraded, "db", "verify", "--against", str(heads))
+    assert done.exit_code == 1
+    assert "the row cannot be read" in done.output, done.output
+    heads.write_text('{"public_id": "m_1", "seq": 1e400, "row_hash": "x"}')
+    none = told(upgraded, "db", "verify", "--against", str(heads))
+    assert refused(none, 1) == f"Error: {heads}: line 1 is no head of a ledger"
+    heads.write_bytes(bytes(range(128, 192)))
+    none = told(upgraded, "db", "verify", "--against", str(heads))
+    assert refused(none, 1) == f"Error: {heads}: it holds no text"
+
+
+def test_a_text_that_is_none_is_a_damaged_file(upgraded: str, tmp_path: Path) -> None:
+    written(upgraded, "UPDATE ledger_events SET kind = CAST(X'FF00FF' AS TEXT) WHERE seq = 9")
+    assert refused(told(upgraded, "db", "verify"), 2).endswith(DAMAGED)
+    assert refused(told(upgraded, "db", "export", str(tmp_path / "export")), 2).endswith(DAMAGED)
+    assert not (tmp_path / "export").exists()
 
 
 @pytest.fixture
