@@ -93,7 +93,7 @@ class AgentKeys:
             token = await chain.token_domain()
         except Refused as refused:
             why = refused.refusal.reason
-            raise SigningRefused(f"the chain cannot be read: {why}") from None
+            raise SigningRefused(f"the chain cannot be read: {why}", retry_s=1) from None
         document = chain.bill_typed_data(bill.purse, token, bill.bill)
         # It may have ended while the chain was read.
         signature = signatures.sign(self._key(name), chain.digest(document))

@@ -5,16 +5,15 @@ machine.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 from domain.agents.key_rules import GAS_MOST, AgentCall
 from domain.chain_facts import SignedTransaction
 from domain.mandates.mandate import Mandate
-from domain.next_steps import AGENT, WAIT, NextStep
-from domain.refusals import Refusal, Refused, SigningRefused, invalid, refusal
+from domain.next_steps import AGENT, NextStep
+from domain.refusals import Refused, SigningRefused, invalid, refusal
 from tools.actions.act_models import ActIn, ActOut, ActPreparedOut, ActSendIn, TransactionTold
-from tools.actions.act_steps import act_steps
+from tools.actions.act_steps import act_steps, signer_refuses
 from tools.actions.acting import Acting, Unsigned
 from tools.actions.execute_call import EXECUTE_REFUSALS
 from tools.actions.sending import Sign, in_ms
@@ -37,20 +36,6 @@ async def _act(deps: Deps, caller: Caller, request: ActIn, sign: Sign) -> Handle
             raise Refused(act_steps(refused.refusal)) from refused
     # Like a process that is killed here, but that the agent hears of it.
     raise Refused(act_steps(refusal("storage_unavailable", why=ENDING)))
-
-
-def _signer_refuses(deps: Deps, refused: SigningRefused) -> Refusal:
-    """The signer's own reason; what passes with time says when."""
-    if refused.retry_s is None:
-        return refusal("signer_refused", why=str(refused))
-    return refusal(
-        "signer_refused",
-        why=str(refused),
-        retry_at=deps.clock.now() + timedelta(seconds=refused.retry_s),
-        retry_safe=True,
-        who_fixes="agent",
-        next=(WAIT,),
-    )
 
 
 async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOut]:
@@ -79,7 +64,7 @@ async def act(deps: Deps, caller: Caller, request: ActIn) -> HandlerResult[ActOu
         try:
             raw = await signer.agent_signed(key.name, mandate.signed, targets, call)
         except SigningRefused as refused:
-            raise Refused(_signer_refuses(deps, refused)) from None
+            raise Refused(signer_refuses(refused, deps.clock.now())) from None
         signed = deps.chains.get(mandate.chain_id).signed_transaction(raw)
         if signed is None or (signed.sender, signed.transaction) != (
             mandate.agent_address,

@@ -1,14 +1,17 @@
-"""Next steps of an act: what a refusal or a held answer says of the call, said of the act."""
+"""Next steps of an act: what a refusal or a held answer says of the call, said of the act; and the
+signer's refusal of an act or a bill.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Final
 
-from domain.next_steps import AGENT, NextStep
+from domain.next_steps import AGENT, WAIT, NextStep
 from domain.refusal_kinds.actions import ASK_ANEW, FIX_THE_CALL, SMALLER
-from domain.refusals import Refusal
+from domain.refusals import Refusal, SigningRefused, refusal
 from domain.rules.target_rules import ARGUMENT
 from tools.actions.held_call import NEXT, NextTold
 
@@ -56,3 +59,17 @@ def act_steps(refused: Refusal) -> Refusal:
     steps, own = refused.kind.next, refused.next
     kind = replace(refused.kind, next=tuple(_INSTEAD.get(step, step) for step in steps))
     return replace(refused, kind=kind, next=tuple(_INSTEAD.get(step, step) for step in own))
+
+
+def signer_refuses(refused: SigningRefused, now: datetime) -> Refusal:
+    """The signer's own reason; what passes with time says when."""
+    if refused.retry_s is None:
+        return refusal("signer_refused", why=str(refused))
+    return refusal(
+        "signer_refused",
+        why=str(refused),
+        retry_at=now + timedelta(seconds=refused.retry_s),
+        retry_safe=True,
+        who_fixes="agent",
+        next=(WAIT,),
+    )

@@ -9,6 +9,7 @@ from domain.mandates.bills import Bill
 from domain.mandates.mandate import Mandate
 from domain.refusals import Refused, SigningRefused, refusal
 from domain.rules.rule_table import BARS
+from tools.actions.act_steps import signer_refuses
 from tools.actions.pay_models import PayIn, PayOut
 from tools.actions.paying import Paying
 from tools.model.operation import HEAVY, Caller, Deps, HandlerResult, Operation
@@ -30,7 +31,7 @@ async def pay(deps: Deps, caller: Caller, request: PayIn) -> HandlerResult[PayOu
         try:
             return await signer.agent_signed_bill(key.name, mandate.signed, targets, signable)
         except SigningRefused as refused:
-            raise Refused(refusal("signer_refused", why=str(refused))) from None
+            raise Refused(signer_refuses(refused, deps.clock.now())) from None
 
     held = None if key is None or key.ended_at is not None else key.address
     return await Paying(

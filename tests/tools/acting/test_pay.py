@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from chain.contracts import abi_codec
 from domain.agents.key_rules import PurseBill
 from domain.mandates.purses import BillTerms, TokenDomain
 from domain.money import Usdc
-from domain.refusals import SigningRefused
+from domain.refusals import Refused, SigningRefused, refusal
+from server.signer import agent_keys
+from server.signer.agent_keys import AgentKeys
 from tests.chain.nodes import distorted
 from tests.hosted import hosted, key_ends_under_way, signing
 from tests.tools.keeper.test_transfers_chain import ticks
@@ -712,6 +715,31 @@ async def test_a_payment_that_waits_while_its_process_ends_is_told_to_be_repeate
     keyed.world.deps = replace(keyed.world.deps, shutdown=Shutdown())
     assert await settled(keyed.world, (await _asked(keyed)).body["payment_payload"])
     assert await _count(keyed) == 1
+
+
+async def test_who_asks_the_signer_too_often_is_told_when_to_come_again(
+    keyed: Mandated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_keys, "PER_MINUTE", 1)
+    keyed.world.clock.forward(seconds=20)
+    told = (await _asked(keyed)).body
+    assert (told["error"], told["retry_safe"]) == ("signer_refused", True)
+    assert told["next"][0]["text"].startswith("Wait until retry_at")
+    keyed.world.clock.at = datetime.fromisoformat(told["retry_at"])
+    assert await settled(keyed.world, (await _asked(keyed)).body["payment_payload"])
+
+
+async def test_what_the_signer_cannot_read_now_may_be_asked_again(
+    keyed: Mandated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unread(self: AgentKeys, *asked: Any) -> Any:
+        raise Refused(refusal("chain_unavailable", chain_id=CHAIN_ID, why="it is silent"))
+
+    with monkeypatch.context() as silent:
+        silent.setattr(AgentKeys, "_purse", unread)
+        told = (await _asked(keyed)).body
+    assert (told["error"], told["retry_safe"]) == ("signer_refused", True)
+    assert await settled(keyed.world, (await _asked(keyed)).body["payment_payload"])
 
 
 async def test_a_key_that_ends_while_a_bill_is_checked_signs_it_no_more(
