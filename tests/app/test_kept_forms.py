@@ -178,11 +178,8 @@ class Walk:
                 await self._form(path, n, change=change)
 
     async def _form(self, path: str, n: int, *, change: bool) -> None:
-        done = 0
-        while True:
-            shown = forms_of(await self.browser.get(path), path)
-            if n >= len(shown):
-                return
+        done, shown = 0, forms_of(await self.browser.get(path), path)
+        while n < len(shown):
             form = typed_over(shown[n]) if change else shown[n]
             if any(c.kind not in ("hidden", *TICKED, *OFFERED) for c in form.controls):
                 self.filled_in.add(form.action)
@@ -196,6 +193,7 @@ class Walk:
             answer = await self.browser.post(sent.action, sent.body(pressed))
             assert answer.status < 500, (path, sent.action, name)
             if answer.status < 400 and (pressed is None or pressed.value != "look"):
+                shown = forms_of(await self.browser.get(path), path)
                 continue
             self._compare(f"{path} ({change=})", shown, sent, name, forms_of(answer, path))
 
