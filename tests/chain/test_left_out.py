@@ -87,6 +87,9 @@ async def test_where_all_nodes_stand_still_they_are_asked_all_the_same(world: Wo
         with pytest.raises(Refused) as caught:
             await agreed_view(chain, world.clock.now())
         assert "its newest block is too old" in caught.value.refusal.reason
+        assert (
+            chain.node().trouble == "its newest block is too old: it stands still, or is not told"
+        )
         assert [n for n, _ in chain.node().fault_names()] == [1, 2, 3]
         assert (await chain.latest()).number == world.evm.chain.head.number
         await judged(world, chain)
