@@ -149,7 +149,7 @@ async def test_a_call_is_one_trace_from_the_request_to_statements_and_nodes(
         s.attributes["db.operation.name"] for s in _below(collector, wrote) if s.kind == "client"
     }
     assert "COMMIT" in verbs or {"WITH", "SELECT"} <= verbs
-    lines = [json.loads(line) for line in heard.lines if line.startswith("{")]
+    lines = [json.loads(line) for line in heard.whole().splitlines() if line.startswith("{")]
     assert {line["trace_id"] for line in lines if line.get("request") and EVENTS.split(" ")[1] in line["event"]} == {wrote.trace}  # fmt: skip
 
     (tool,) = [s for s in _below(collector, by_mcp) if s.name == "mandate_get"]
