@@ -105,6 +105,8 @@ def _route(visit: PageRequest, row: Json, *, has_pages: bool) -> Record:
     chain, takes = row["from"]["chain"], row["time_s"]
     if chain == "same":
         chain = _("the same network")
+    elif chain == "exchange":
+        chain = _("an exchange")
     elif isinstance(chain, int):
         chain = visit.chain_name(chain)
     return Record(

@@ -78,6 +78,20 @@ RANKING_LACKS: Final = (
     _("{have} of {need} USDC of other owners' capital"),
 )
 HALL: Final = (_("There is no stake mechanism: an operator puts up nothing here."),)
+# Ways to get USDC, of the file that lists them.
+WAYS: Final = (
+    _("Transfer on the same network"),
+    _("Send USDC to your own wallet on this network"),
+    _("Deposit into the vault"),
+    _("Circle CCTP, fast transfer"),
+    _("Circle CCTP, standard transfer"),
+    _("Burn USDC on the source chain"),
+    _("Wait for Circle's attestation"),
+    _("Wait for finality and the attestation"),
+    _("Mint on the destination"),
+    _("Withdrawal from an exchange that supports the chain"),
+    _("Withdraw USDC to your own wallet on this chain"),
+)
 # The terms of linking an own account: what is hashed is the English text.
 LINKING: Final = (
     _("Own account: terms of linking"),
@@ -307,7 +321,7 @@ def in_language(text: str) -> str:
     """A sentence of another layer in the reader's language; as it stands where it is none of
     those that are listed.
     """
-    for template in (*CLAUSES, *HALL, *LINKING, *NOTES, *REASONS):
+    for template in (*CLAUSES, *HALL, *WAYS, *LINKING, *NOTES, *REASONS):
         if match := re.fullmatch(_form(template), text, re.DOTALL):
             return _filled(template, match)
     for head, parts in ((PLACES, PLACES_NAMED), (RANKING, RANKING_LACKS)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import tomllib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.screens import PAGES
-from app.words.other_layers import CLAUSES, HALL, LINKING, NOTES, REASONS, in_language
+from app.words.other_layers import CLAUSES, HALL, LINKING, NOTES, REASONS, WAYS, in_language
 from app.words.text import ENGLISH, use_language
 from domain.agents.grants import SCOPES
 from tests.app.desks import TradingSite, a_trading_site, block, form, live_at_the_door, switched
@@ -298,12 +299,20 @@ async def test_a_clause_is_read_beside_the_wording_that_is_signed(site: Site) ->
 
 
 @pytest.mark.parametrize(
-    "sentence", [str(s) for s in (*CLAUSES, *HALL, *LINKING, *NOTES, *REASONS)]
+    "sentence", [str(s) for s in (*CLAUSES, *HALL, *WAYS, *LINKING, *NOTES, *REASONS)]
 )
 def test_a_listed_sentence_is_written_by_some_other_layer(sentence: str) -> None:
     """One that no layer writes any more is to go, and one that was reworded to be reworded here."""
     longest = max(re.split(r"\{\w+\}|[,;] | a share | an amount ", sentence), key=len).strip(" .;:")
     assert _squeezed(longest) in WRITTEN, longest
+
+
+RAILS = ROOT / "server" / "data" / "deposit_rails.toml"
+
+
+def test_every_way_to_get_usdc_is_told_in_each_language() -> None:
+    rails = tomllib.loads(RAILS.read_text("utf-8"))["rails"]
+    assert {text for r in rails for text in (r["name"], *r["steps"])} == {str(s) for s in WAYS}
 
 
 FOR_PROGRAMS = {
@@ -386,4 +395,5 @@ WRITTEN = _squeezed(
             for path in (ROOT / layer).rglob("*.py")
         ),
     )
+    + RAILS.read_text("utf-8")
 )
