@@ -10,6 +10,7 @@ from app.words.text import ENGLISH
 from tests.app.site import Site
 from tests.app.test_pages import fine
 from tests.world import CHAIN_ID, drafted, market_targets, signed
+from tools.model.operation import Caller
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +55,21 @@ async def test_terms_for_an_agent_without_an_address_say_who_has_to_do_what(site
         assert "deposit-address" not in page.said
         # Another agent is chosen where that is said; a page with a way back would lead here again.
         assert page.one("form", id="terms").attributes["action"] == f"/app/start/{draft}"
+
+
+async def test_an_agent_whose_address_is_on_file_is_not_said_to_have_none(site: Site) -> None:
+    owner, _, browser = await site.somebody()
+    told = await site.world.ok("owner_agent_register", owner, name="Scout")
+    lacks = "has no wallet address yet"
+    assert lacks in (await browser.get("/app/agents")).said
+    agent, own = Caller("agent", told["agent_id"], owner.user_id), site.world.wallet().address
+    where = {"agent_id": told["agent_id"], "chain_id": CHAIN_ID, "address": own}
+    await site.world.ok("agent_deposit_address", agent, **where)
+    for path in ("/app/agents", f"/app/agents/{told['agent_id']}"):
+        page = await browser.get(path)
+        fine(page)
+        assert lacks not in page.said
+        assert own in [e.attributes.get("data-copy") for e in page.all("span")]
 
 
 async def test_a_signature_of_other_terms_or_of_nothing_is_told_beside_the_terms(

@@ -247,12 +247,20 @@ def register(uow: UnitOfWork, ctx: RequestContext[Register, None]) -> HandlerRes
     return HandlerResult(answer, stored_body=answer.model_copy(update={"key": None}))
 
 
-def _row(uow: UnitOfWork, agent: Agent) -> AgentTold:
+def _acting(uow: UnitOfWork, ctx: AnyContext, agent_id: str, own: str | None) -> str | None:
+    """The address that terms signed from now on name: the one on file for the service's own chain,
+    else the agent's `own`.
+    """
+    on_file = uow.addresses.address(agent_id, ctx.config.default_chain_id)
+    return ctx.chains.address(on_file) if on_file else own
+
+
+def _row(uow: UnitOfWork, ctx: AnyContext, agent: Agent) -> AgentTold:
     policy, keys = uow.policies.get(agent.agent_id), uow.identities.keys_of(agent.agent_id)
     return AgentTold(
         agent_id=agent.agent_id,
         name=agent.name,
-        address=agent.address,
+        address=_acting(uow, ctx, agent.agent_id, agent.address),
         created_at=agent.created_at,
         accepts_mandates=bool(policy and policy.accepts_mandates),
         keys=[
@@ -266,7 +274,7 @@ def list_agents(uow: UnitOfWork, ctx: RequestContext[AgentListIn, None]) -> Agen
     limit, owner_id = ctx.request.limit, ctx.caller.user_id or ""
     agents = uow.identities.agents_of(owner_id, after=ctx.request.cursor, limit=limit + 1)
     more = agent_after(agents[limit - 1]) if len(agents) > limit else None
-    return AgentPage(items=[_row(uow, a) for a in agents[:limit]], next_cursor=more)
+    return AgentPage(items=[_row(uow, ctx, a) for a in agents[:limit]], next_cursor=more)
 
 
 def add_key(uow: UnitOfWork, ctx: RequestContext[AgentIn, None]) -> HandlerResult[NewKey]:
@@ -304,15 +312,16 @@ def me(uow: UnitOfWork, ctx: RequestContext[Nothing, None]) -> Me:
     agents, state, acting = None, None, caller.address
     if is_owner:
         address = caller.address
-        agents = [_row(uow, a) for a in uow.identities.agents_of(user_id, after=None, limit=50)]
+        agents = [
+            _row(uow, ctx, a) for a in uow.identities.agents_of(user_id, after=None, limit=50)
+        ]
         mandates = uow.mandates.of_owner(user_id, after=None, limit=50)
     else:
         owner, policy = uow.identities.user(caller.owner_id or ""), uow.policies.get(user_id)
         address = owner.address if owner else None
         accepts = bool(policy and policy.accepts_mandates)
         state = PolicyState(exists=policy is not None, accepts_mandates=accepts)
-        on_file = uow.addresses.address(user_id, ctx.config.default_chain_id)
-        acting = ctx.chains.address(on_file) if on_file else caller.address
+        acting = _acting(uow, ctx, user_id, caller.address)
         mandates = uow.mandates.of_agent(user_id, after=None, limit=50)
     short = [
         MandateShort(
