@@ -117,7 +117,7 @@ async def answer(visit: PageRequest) -> web.Response:
     """
     allows, chosen = visit.field("decision") == "allow", visit.field("agent")
     if allows and chosen is None:
-        raise OperationRefused(400, invalid("agent", "choose one").refusal.as_json("owner"))
+        raise OperationRefused(400, invalid("agent", _("choose one")).refusal.as_json("owner"))
     answered = await visit.run(
         "owner_connect_answer",
         ask=visit.path_part("ask"),

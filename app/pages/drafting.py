@@ -26,6 +26,7 @@ from app.page_context import OperationRefused, PageRequest, PageRoute, whole_num
 from app.pages.way_out import left_by_agent
 from app.replies import Json, Record
 from app.words.policy import read_percent
+from app.words.text import _
 from domain.refusals import Refused, invalid
 
 CAPS: Final = ("budget_usdc", "per_tx_cap_usdc", "daily_cap_usdc")
@@ -200,7 +201,7 @@ def _bps(form: MultiDict[str], name: str) -> int:
     """A percentage of the form in ten-thousandths. Errors: `invalid_request`."""
     bps = read_percent(form[name].strip())
     if bps is None or bps > 10_000:
-        raise invalid(name, "a percentage from 0 to 100 with at most two decimals")
+        raise invalid(name, _("a percentage from 0 to 100 with at most two decimals"))
     return bps
 
 
@@ -219,11 +220,11 @@ def _typed_terms(form: MultiDict[str], open_now: frozenset[str] = frozenset()) -
     if "horizon_days" in filled:
         days = whole_number(form["horizon_days"].strip(), 5)
         if days is None:
-            raise invalid("horizon_days", "a whole number of days")
+            raise invalid("horizon_days", _("a whole number of days"))
         terms["horizon_days"] = days
     ask, above = form.get("ask"), form.get("approval_above_usdc", "").strip()
     if ask == ASK_ABOVE and not above:
-        raise invalid("approval_above_usdc", "the amount above which you are asked")
+        raise invalid("approval_above_usdc", _("the amount above which you are asked"))
     if ask in (ASK_ABOVE, ASK_NEVER):
         terms["approval_above_usdc"] = above if ask == ASK_ABOVE else None
     agent = form.get("agent", "").strip()
@@ -255,7 +256,7 @@ def _paid(
     """
     if "pays" not in form:
         if any(form.get(name, "").strip() for name in PURSE_FIELDS.values()):
-            raise invalid("pays", "tick this, or empty the fields below it")
+            raise invalid("pays", _("tick this, or empty the fields below it"))
         return []
     typed = {name: form.get(field, "").strip() for name, field in PURSE_AMOUNTS.items()}
     payees, hosts = (form.get(n, "").replace(",", " ").split() for n in ("pay_to", "pay_hosts"))
@@ -276,17 +277,17 @@ def _check_whole(
     missing = list[tuple[str, str]]()
     has_chosen = form.get("ask") in (ASK_ABOVE, ASK_NEVER)
     if not has_chosen and (sign or "approval_above_usdc" not in still_open):
-        missing.append(("ask", "choose whether it asks you, and above which amount"))
+        missing.append(("ask", _("choose whether it asks you, and above which amount")))
     for name in (*NEEDED, "market"):
         is_empty = not form.get(name, "").strip()
         is_empty &= name != "market" or ("places" in form and "pays" not in form)
         if is_empty and (sign or name not in still_open):
-            missing.append((name, "fill this in"))
+            missing.append((name, _("fill this in")))
     for name in PURSE_FIELDS.values():
         if name in open_now and (sign or name == "pays" or name not in still_open):
-            missing.append((name, "fill this in, or tick what stands below it"))
+            missing.append((name, _("fill this in, or tick what stands below it")))
     if sign and not form.get("agent", "").strip():
-        missing.append(("agent", "choose who is to act"))
+        missing.append(("agent", _("choose who is to act")))
     if missing:
         raise invalid(*missing[0], *missing[1:])
 

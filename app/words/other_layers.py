@@ -270,6 +270,10 @@ REASONS: Final = (
     _("the process ended before it was filled"),
     _("The agent has {number} live keys; revoke one first."),
     _("the stop line"),
+    _("it is not 0x and 40 hex digits"),
+    _("not a cursor of this list"),
+    _("USDC as a plain decimal string from 0, at most 6 decimals"),
+    _("a name of the products"),
     # What a service is not set up for.
     _("development chain"),
     _("chain {number}"),

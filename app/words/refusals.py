@@ -113,6 +113,15 @@ FIELDS: Final[Mapping[str, str]] = {
     "product": _("Product"),
     "slippage_bps": _("Largest price difference"),
     "signature_chain_id": _("Network"),
+    "signature": _("Signature"),
+    "week": _("Week"),
+    "since": _("First day"),
+    "until": _("Day after the last"),
+    "cursor": _("Page"),
+    "market": _("Market"),
+    "start_usdc": _("Starting amount, in paper USDC"),
+    "per_order_usdc": _("Your limit per order"),
+    "per_day_usdc": _("Your limit per day"),
 }
 # What a schema says of a value, and what a person is told.
 PROBLEMS: Final = (

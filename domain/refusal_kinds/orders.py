@@ -68,7 +68,7 @@ KINDS: Final = (
         "it is used."
     ),
     kind("wallet_limit_raise", 409, "operator", _CAP).says(
-        "Limits are only lowered here: {field} stands at {limit}."
+        "Limits are only lowered here: {field} stands at {limit:usdc}."
     ),
     kind("wallet_no_position", 409, "owner", _POSITIONS, _STATUS, caller_fixes=True).says(
         "There is nothing of {product} to close by that much."

@@ -122,3 +122,22 @@ async def test_the_bounds_of_a_paper_book_are_told_in_the_form_of_every_amount(s
     for start in ("1", "100000.01"):
         page = await browser.submit("/app/books", "/app/books", name="Trial", start_usdc=start)
         assert "an amount from 10.00 USDC to 100,000.00 USDC" in page.said
+
+
+@pytest.mark.anyio
+async def test_a_refused_form_or_address_is_told_in_the_readers_language_alone(site: Site) -> None:
+    _, browser, base = await site.of(LIVES["working"](site.world))
+    browser.cookies["language"] = "de"
+    for path, told in (
+        ("/statement?week=x", "Woche: eine Woche schreibt man JJJJ-Www"),
+        ("/rows?since=x", "Erster Tag: es hat nicht die Form"),
+        ("/record?cursor=zz", "Seite: diese Seite der Liste gibt es nicht"),
+        ("/unwind?market=zz", "Markt: diesen Markt gibt es nicht"),
+    ):
+        assert told in (await browser.get(base + path)).said, path
+    agent = await browser.submit("/app/agents", "/app/agents", name="A", address="zz")
+    assert "es ist nicht 0x mit 40 Hexadezimalziffern" in agent.said
+    lacking = {"terms": "1", "note": "a", "budget_usdc": "", "then": "review"}
+    draft = await browser.submit("/app/start", "/app/start", **lacking)
+    for told in ("wählen Sie, ob er Sie fragt", "füllen Sie dies aus", "wählen Sie, wer handeln"):
+        assert told in draft.said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -132,6 +133,7 @@ async def test_abuse_25_limits_only_fall_all_or_nothing(both: Desk) -> None:
     assert told["changed"] is True
     reply = await put(both, p.caller, per_order_usdc="30", per_day_usdc="151")
     assert code(reply) == (409, "wallet_limit_raise")
+    assert re.search(r"stands at [\d,]+\.\d\d USDC\.", str(reply.body["reason"]))
     assert reply.body["remaining"] == {"per_order_usdc": "40.000000", "per_day_usdc": "150.000000"}
     same = (await put(both, p.caller, per_order_usdc="40")).body
     assert (same["own"]["per_order"], same["changed"]) == ("40.000000", False)
