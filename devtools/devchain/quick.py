@@ -1,8 +1,7 @@
 """The commonest instructions of the EVM in fewer steps of Python than py-evm takes for them.
 
 Seven of eight instructions that Solidity's code runs only move words about. py-evm takes three to
-nine calls of Python for each; here it is one or two, and where they run often, none
-(`devtools.devchain.stretches`). What is not here, is py-evm's own.
+nine calls of Python for each; here it is one or two. What is not here, is py-evm's own.
 Source: py-evm's `eth.vm.logic`, whose results, gas and errors these give; the tests run both beside
 each other.
 """
@@ -24,9 +23,6 @@ from eth.exceptions import (
 )
 from eth.vm import opcode_values as op
 from eth.vm.forks.prague import PragueVM
-
-from devtools.devchain.known_state import KnownAccounts
-from devtools.devchain.stretches import CompiledCode
 
 _State = PragueVM.get_state_class()
 _Computation = _State.computation_class
@@ -201,14 +197,8 @@ class QuickComputation(_Computation):  # type: ignore[misc, valid-type]
 
     opcodes: ClassVar[dict[int, _Run]] = {**_Computation.opcodes, **_OPCODES}
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        frame = self._stack.values, self._memory, self._gas_meter
-        self.code: CompiledCode = CompiledCode(self.msg.code, *frame)
-
 
 class QuickState(_State):  # type: ignore[misc, valid-type]
     """The state of a block under the Prague rules."""
 
     computation_class = QuickComputation
-    account_db_class = KnownAccounts
