@@ -161,6 +161,11 @@ async def test_an_agent_that_has_not_accepted_is_sent_a_text_that_says_how(site:
     page = await browser.get(base)
     (paste,) = [e.attributes["data-copy"] for e in page.all("span") if "paste" in e.attributes.get("class", "")]  # fmt: skip
     assert f"mandate_accept with public_id {m.id}" in paste
+    # By keyboard too, and apart from the sentence before it.
+    assert [b.attributes["data-copy"] for b in page.all("button") if b.text == "Copy text"] == [
+        paste
+    ]
+    assert "Send this to the agent: Please accept" in first_line(page)
     assert f"/wallet/mandates/{m.id}/accept" in paste
     assert "Possible in one action" not in page.said
     assert (await m.as_agent("mandate_accept")).status == 200
