@@ -165,7 +165,7 @@ def test_a_state_in_a_refusal_is_the_word_of_its_pill() -> None:
     ("name", "problem", "shown"),
     [
         ("name", "String should have at least 1 character", ("Name", "it is empty")),
-        ("week", "String should have at most 8 characters", ("week", "it is too long: at most 8 fit")),
+        ("week", "String should have at most 8 characters", ("Week", "it is too long: at most 8 fit")),
         ("quiet.begins", "String should match pattern '^(a)$'", ("From", "it does not have the form that this field takes")),
         ("some_field.part", "the words of a check", ("some field, part", "the words of a check")),
     ],

@@ -140,7 +140,7 @@ async def test_the_card_and_the_page_of_the_owner_tell_the_same(stage: Stage) ->
         until = await page.locator("[data-says=until] time").get_attribute("datetime")
         assert parsedate_to_datetime(facts["Answer before"]) == datetime.fromisoformat(until)
         assert why in await page.locator("blockquote").inner_text()
-        agent = await page.locator(".crumb").inner_text()
+        agent = await page.locator("blockquote cite").inner_text()
         assert all(part in agent for part in facts["Asked by"].strip(")").split(" ("))
         today, action = (page.locator(".meter").nth(n).locator("data") for n in (0, 1))
         used, day_cap, amount, cap = [
