@@ -118,8 +118,8 @@ ALTERED = {
     "the bill": ('data-says="data" data-bill>0x00', 'data-says="data" data-bill>0x01'),
     "a call for a bill": ('data-says="data" data-bill>', 'data-says="data">'),
     "the amount on the button": (">26.00</data> USDC, once</button>", ">2.00</data> USDC, once</button>"),
-    "the amount in the heading": (">26.00 USDC</data></h1>", ">2.00 USDC</data></h1>"),
-    "the price": (">26.00 USDC</data></b>", ">2.00 USDC</data></b>"),
+    "the amount in the heading": (">26.00</data> USDC</h1>", ">2.00</data> USDC</h1>"),
+    "the price": (">26.00</data> USDC</b>", ">2.00</data> USDC</b>"),
 }  # fmt: skip
 
 
