@@ -109,7 +109,8 @@ SELECT h.* FROM (SELECT id FROM unnest(:ids::text[]) AS u(id) ORDER BY id) q CRO
 BY_TRANSACTIONS: Final[Mapping[str, str]] = {
     "postgresql": """
 SELECT e.* FROM unnest(:ids::text[], :txs::text[]) AS q(id, tx_hash) CROSS JOIN LATERAL (
-  SELECT * FROM ledger_events WHERE public_id = q.id AND tx_hash = q.tx_hash OFFSET 0
+  SELECT * FROM ledger_events WHERE public_id = q.id AND tx_hash = q.tx_hash
+  ORDER BY reported_by, seq OFFSET 0
 ) e ORDER BY e.public_id, e.seq""",
     "sqlite": "SELECT e.* FROM json_each(:ids) i JOIN json_each(:txs) t ON t.key = i.key "
     "CROSS JOIN ledger_events e ON e.public_id = i.value AND e.tx_hash = t.value "
