@@ -37,10 +37,12 @@ _STATES: Final = {
     "53300": "it has too many connections",
     "25P03": "it ended the transaction",
     "25006": "it cannot be written to",
+    "42501": "its user lacks the rights for that",
     "40001": "others write the same rows",
     "40P01": "others write the same rows",
     "55P03": "somebody holds its lock",
     "57014": "it takes too long",
+    "57P03": "it is starting or going down",
 }
 
 

@@ -6,12 +6,14 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, MutableMapping
+from copy import copy
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 
 from server.settings import Settings
+from storage.errors import Unavailable
 from tools.model.telemetry import current_log_context
 
 if TYPE_CHECKING:
@@ -53,7 +55,14 @@ class RedactingFormatter(logging.Formatter):
         self._never = re.compile("|".join([*map(re.escape, known), *_CREDENTIALS]))
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, whole."""
+        """The line, whole; of the database's trouble a sentence, as where it went wrong in our code
+        says nothing of it.
+        """
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, Unavailable):
+            record = copy(record)
+            record.msg, record.args = f"{record.getMessage()}: the database: {error.why}", None
+            record.exc_info = record.exc_text = None
         line = self._inner.format(record)
         small = line.lower()
         # Nearly every line has none of them, and the search for all of them looks at each letter.

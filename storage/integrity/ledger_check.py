@@ -16,6 +16,7 @@ from domain.ledger.events.pairing import can_pair, partner, place_of
 from domain.ledger.events.payloads import Marked
 from domain.ledger.state.journal import counts
 from domain.ledger.state.ledger_state import EMPTY, LedgerState, apply
+from storage.errors import Unavailable
 from storage.feed.row_stream import LongReader, long_reader
 from storage.integrity.hash_chain import HashChain, RecordFault
 from storage.integrity.paper_check import books_of, check_stored_book, prove_snapshots
@@ -106,8 +107,8 @@ class LedgerWalk:
     def _fold(self, row: Row) -> None:
         try:
             event = event_of(row)
-        except (ValueError, TypeError, OverflowError) as error:
-            self.find(f"the row cannot be read: {error}", int(row["seq"]))
+        except Unavailable as error:
+            self.find(f"the row cannot be read: {error.__cause__}", int(row["seq"]))
             self.state = None
             return
         partner = None if event.tx_hash is None else self._partner(event, event.tx_hash)

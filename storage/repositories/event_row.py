@@ -13,6 +13,7 @@ from domain.ledger.events.event import Event, LedgerKind, Reporter
 from domain.ledger.events.payload_codec import read
 from domain.ledger.fast_copy import fast_constructor
 from domain.money import Usdc
+from storage.errors import Unavailable
 from storage.sql import Row, canonical, micros, moment
 
 COLUMNS: Final = (
@@ -149,31 +150,35 @@ def as_stored(row: Row) -> Any:
 
 
 def event_of(row: Row) -> Event:
-    """The event behind a stored row."""
-    amount = row["amount_micros"]
-    created, occurred = row["created_at"], row["occurred_at"]
-    at = moment(created)
-    kind = _KINDS.get(row["kind"]) or LedgerKind(row["kind"])
-    payload = as_stored(row)
-    content = read(kind, payload)
-    return _EVENT(
-        event_id=row["event_id"],
-        seq=int(row["seq"]),
-        kind=kind,
-        reported_by=_REPORTERS.get(row["reported_by"]) or Reporter(row["reported_by"]),
-        created_at=at,
-        occurred_at=at if occurred == created else moment(occurred),
-        amount_usdc=None if amount is None else _USDC(int(amount)),
-        tx_hash=row["tx_hash"],
-        chain_id=row["chain_id"],
-        log_index=row["log_index"],
-        block_number=row["block_number"],
-        pairs_with=row["pairs_with"],
-        # The type check is the fast path; anything else is damaged and noted in `content`.
-        payload=payload if type(payload) is dict else {},
-        content=content,
-    )
+    """The event behind a stored row. Errors: `Unavailable` for a row that we did not write."""
+    try:
+        amount = row["amount_micros"]
+        created, occurred = row["created_at"], row["occurred_at"]
+        at = moment(created)
+        kind = _KINDS.get(row["kind"]) or LedgerKind(row["kind"])
+        payload = as_stored(row)
+        content = read(kind, payload)
+        return _EVENT(
+            event_id=row["event_id"],
+            seq=int(row["seq"]),
+            kind=kind,
+            reported_by=_REPORTERS.get(row["reported_by"]) or Reporter(row["reported_by"]),
+            created_at=at,
+            occurred_at=at if occurred == created else moment(occurred),
+            amount_usdc=None if amount is None else _USDC(int(amount)),
+            tx_hash=row["tx_hash"],
+            chain_id=row["chain_id"],
+            log_index=row["log_index"],
+            block_number=row["block_number"],
+            pairs_with=row["pairs_with"],
+            # The type check is the fast path; anything else is damaged and noted in `content`.
+            payload=payload if type(payload) is dict else {},
+            content=content,
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise Unavailable(UNREADABLE) from error
 
 
+UNREADABLE: Final = "a row of a ledger cannot be read; `wallet db verify` says which"
 _EVENT: Final = fast_constructor(Event)
 _USDC: Final = fast_constructor(Usdc)

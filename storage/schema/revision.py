@@ -19,10 +19,14 @@ _PLAIN: Final = re.compile(
     r"((?:[\w.-]+|\[[\da-fA-F:.%]+\])?(?::\d*)?(?:,[\w.-]+(?::\d*)?)*(?:/[\w.%-]*)?)(?:[?#][^@]*)?"
 )
 UNNAMED: Final = "of WALLET_DATABASE_URL"
-NO_ADDRESS: Final = "its address is none of a PostgreSQL database"
+NO_ADDRESS: Final = (
+    "its address is none of a PostgreSQL database, or names a file that is not there or no key"
+)
 FOREIGN: Final = "it holds tables of something else, or only a part of this service's"
+# SQL_ASCII keeps any bytes as they come.
+_ENCODINGS: Final = ("UTF8", "SQL_ASCII")
 _REFUSED: Final = {
-    "42": "it does not let this user read",
+    "42": "its address has an option that it does not know",
     "28": "it lets this user not in",
     "3D": "it has no database of this name",
 }
@@ -127,6 +131,12 @@ async def on_postgres(url: str) -> str | None:
     except PostgresError as error:
         raise Unavailable(_refusal_of(error)) from error
     try:
+        encoding = getattr(connection.get_settings(), "server_encoding", "UTF8")
+        if encoding not in _ENCODINGS:
+            raise Unavailable(
+                f"its encoding is {encoding}, which lacks letters: make it with "
+                "`createdb --template=template0 --encoding=UTF8`"
+            )
         ours: bool = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", _OURS)
         try:
             version = await connection.fetchval("SELECT version_num FROM alembic_version")
@@ -147,5 +157,5 @@ def _refusal_of(error: BaseException) -> str:
     """
     state = sqlstate(error) or ""
     return (
-        _REFUSED.get(state[:2]) or postgres_trouble(error) or f"it refuses the connection ({state})"
+        postgres_trouble(error) or _REFUSED.get(state[:2]) or f"it refuses the connection ({state})"
     )

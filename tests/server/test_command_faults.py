@@ -16,6 +16,8 @@ from click.testing import CliRunner, Result
 
 from server.cli.main import main
 from storage.sqlite_files import sqlite_path
+from tests.databases import _run as run
+from tests.databases import _sql as statements
 from tests.releases import restored
 from tests.waiting import STUCK_S
 
@@ -117,6 +119,48 @@ def test_a_text_that_is_none_is_a_damaged_file(upgraded: str, tmp_path: Path) ->
     assert refused(told(upgraded, "db", "verify"), 2).endswith(DAMAGED)
     assert refused(told(upgraded, "db", "export", str(tmp_path / "export")), 2).endswith(DAMAGED)
     assert not (tmp_path / "export").exists()
+
+
+def test_a_row_that_is_no_row_ends_a_round_of_the_keeper_in_one_sentence(upgraded: str) -> None:
+    written(upgraded, "UPDATE ledger_events SET created_at = 'x' WHERE seq = 9")
+    said = refused(told(upgraded, "keeper", "--once"), 2)
+    assert said.endswith("a row of a ledger cannot be read; `wallet db verify` says which.")
+
+
+@pytest.mark.pg
+def test_a_role_without_rights_is_one_sentence_for_every_command(
+    pg_url: str, empty_pg_url: str
+) -> None:
+    role = "lacking_rights"
+    run(statements(pg_url, f"CREATE ROLE {role} LOGIN", f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}"))  # fmt: skip
+    try:
+        for url, command in (
+            (empty_pg_url, ("db", "upgrade")),
+            (empty_pg_url, ("serve", "--port", "0")),
+            (pg_url, ("keys", "create", "--role", "admin")),
+            (pg_url, ("keeper", "--once")),
+        ):
+            lesser = url.replace("postgres@", f"{role}@")
+            said = refused(told(lesser, *command), 2)
+            assert "its user lacks the rights for that." in said, command
+        seen = told(pg_url.replace("postgres@", f"{role}@"), "doctor")
+        assert seen.exit_code == 1
+        assert "its user lacks the rights for that" in seen.output
+    finally:
+        run(statements(pg_url, f"DROP OWNED BY {role}", f"DROP ROLE {role}"))
+
+
+@pytest.mark.pg
+def test_a_database_without_room_for_every_letter_is_refused(pg_server: str) -> None:
+    name = "of_latin_letters"
+    made = f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0"
+    run(statements(f"{pg_server}/postgres", made))
+    try:
+        said = refused(told(f"{pg_server}/{name}", "db", "upgrade"), 2)
+    finally:
+        run(statements(f"{pg_server}/postgres", f"DROP DATABASE {name}"))
+    assert "its encoding is LATIN1, which lacks letters" in said
+    assert said.endswith("`createdb --template=template0 --encoding=UTF8`.")
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -24,6 +25,18 @@ from tests.waiting import STUCK_S, Heard
 AGENT, SESSION, HOUSE = "ak_" + "a" * 43, "ws_" + "b" * 43, "dk_" + "c" * 43
 KEEPER, HOOKS, NODE = "0x" + "5e" * 32, "w" * 40, "n0dek3yn0dek3y"
 MANDATE = "m_aaaaaaaaaa"
+FAILING = """
+import logging, sys
+from server.runtime.logs import prepare_logging
+from server.settings import Settings
+from storage.errors import Unavailable
+prepare_logging(Settings(log_format=sys.argv[1]))
+for error in (Unavailable("its disk is full"), RuntimeError("of ours")):
+    try:
+        raise error
+    except Exception:
+        logging.getLogger("wallet").exception("%s failed", "rolling the Hall up")
+"""
 SECRETS = (AGENT, SESSION, HOUSE, KEEPER, KEEPER[2:], HOOKS, NODE, "hunter2hunter2")
 
 
@@ -96,6 +109,20 @@ async def test_json_lines_name_request_and_mandate_and_hold_no_secret_even_at_de
     # What is refused to somebody unknown is counted, and has no line of its own.
     assert [line for line in told if "status" in line] == []
     assert any(line.get("work") == "reading chain 8453" for line in lines)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_trouble_of_the_database_is_a_line_and_any_other_has_its_trace(
+    form: Literal["text", "json"],
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING, form], capture_output=True, text=True, check=True
+    )
+    first, *rest = done.stderr.splitlines()
+    assert "rolling the Hall up failed: the database: its disk is full" in first
+    assert "rolling the Hall up failed" in rest[0]
+    assert "RuntimeError: of ours" in "".join(rest)
+    assert done.stderr.count("Traceback") == 1
 
 
 def test_secrets_of_settings_and_credentials_are_taken_out_of_any_line() -> None:

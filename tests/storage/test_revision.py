@@ -44,14 +44,21 @@ def test_only_a_file_at_that_revision_is_up_to_date(tmp_path: Path) -> None:
 
 @pytest.mark.pg
 @pytest.mark.anyio
-async def test_a_server_tells_what_revision_it_is_at(pg_url: str) -> None:
+async def test_a_server_tells_what_revision_it_is_at(
+    pg_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert await revision.on_postgres(pg_url) == revision.latest()
     beside = await asyncpg.connect(pg_url)
     try:
         await beside.execute("CREATE ROLE stranger LOGIN")
         at = pg_url.partition("@")[2]
-        with pytest.raises(Unavailable, match="it does not let this user read"):
+        with pytest.raises(Unavailable, match="its user lacks the rights for that"):
             await revision.on_postgres(f"postgresql://stranger@{at}")
+        with pytest.raises(Unavailable, match="its address has an option that it does not know"):
+            await revision.on_postgres(f"{pg_url}?sslmod=require")
+        monkeypatch.setenv("HOME", str(tmp_path))  # where the certificate would be
+        with pytest.raises(Unavailable, match="names a file that is not there"):
+            await revision.on_postgres(f"{pg_url}?sslmode=verify-full")
         await beside.execute("DELETE FROM alembic_version")
         with pytest.raises(Unavailable, match="only a part of this service's"):
             await revision.on_postgres(pg_url)
