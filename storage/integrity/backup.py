@@ -4,6 +4,7 @@ verify.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import aiosqlite
 import anyio
@@ -25,6 +27,9 @@ from storage.repositories.ledger_queries import ALL_HEADS, HEAD
 from storage.schema.revision import on_sqlite
 from storage.sqlite_files import sqlite_path
 from storage.store import Store
+
+# What systems answer to a link on a file system that has none.
+_NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 async def backup(url: str, target: Path) -> None:
@@ -126,8 +131,15 @@ def _publish(part: Path, target: Path, reason: str) -> None:
     """Give the copy its name, once it is on the disk."""
     _flush(part)
     try:
-        # A link, unlike a rename, fails where somebody made the target meanwhile.
-        os.link(part, target)
+        try:
+            # A link, unlike a rename, fails where somebody made the target meanwhile.
+            os.link(part, target)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            # FAT, exFAT and some shares have none: an empty file that is ours takes the name first.
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o600))
+            os.replace(part, target)
     except FileExistsError:
         raise NoBackup(f"{target} is there already; {reason}") from None
     _flush(target.parent)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -209,6 +211,29 @@ async def test_only_the_operator_can_read_a_backup(sqlite_url: str, tmp_path: Pa
     target = tmp_path / "wallet.bak"
     await backup(sqlite_url, target)
     assert target.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("answer", [errno.EPERM, errno.EOPNOTSUPP])
+async def test_a_backup_replaces_nothing_where_files_have_one_name_each(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: int
+) -> None:
+    """As on FAT, exFAT and some shares."""
+
+    def link(_: Path, target: Path) -> None:
+        if made:
+            target.write_text("another's")
+        raise OSError(answer, os.strerror(answer))
+
+    monkeypatch.setattr(os, "link", link)
+    target, made = tmp_path / "wallet.bak", False
+    await backup(sqlite_url, target)
+    assert target.stat().st_mode & 0o077 == 0
+    assert (await verify(f"sqlite:///{target}")).ok
+    made = True
+    with pytest.raises(NoBackup, match="is there already; a backup never replaces a file"):
+        await backup(sqlite_url, tmp_path / "second.bak")
+    assert (tmp_path / "second.bak").read_text() == "another's"
+    assert not list(tmp_path.glob("*.part*"))
 
 
 async def test_a_backup_replaces_nothing_and_leaves_nothing(
