@@ -86,21 +86,25 @@ class _Site(web.SockSite):
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Bind the port without accepting requests yet. Errors: OSError, naming both, where it is not
-    to be had.
+    """Bind the port without accepting requests yet; the host may stand in brackets, as in a URL.
+    Errors: OSError, naming both, where it is not to be had.
     """
     with ExitStack() as undone:
         try:
             family, kind, _, _, where = socket.getaddrinfo(
-                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+                host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
             )[0]
             sock = undone.enter_context(socket.socket(family, kind))
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             sock.bind(where)
         except OSError as error:
-            raise OSError(error.errno, f"port {port} of {host}: {error.strerror}") from None
+            raise _not_to_be_had(host, port, error) from None
         undone.pop_all()
     return sock
+
+
+def _not_to_be_had(host: str, port: int, error: OSError) -> OSError:
+    return OSError(error.errno, f"port {port} of {host}: {error.strerror}")
 
 
 def address_of(sock: socket.socket) -> str:
@@ -120,13 +124,19 @@ async def listen(app: web.Application, host: str, port: int) -> web.AppRunner:
 
 
 async def listen_on(app: web.Application, sock: socket.socket) -> web.AppRunner:
-    """Serve an application on a port that is taken already; the caller cleans the runner up."""
+    """Serve an application on a port that is bound already; the caller cleans the runner up.
+    Errors: OSError, naming host and port, where another listens on it: a port is bound by two until
+    one listens.
+    """
     runner = web.AppRunner(app, handle_signals=False, shutdown_timeout=SHUTDOWN_S, access_log=None)
     await runner.setup()
     try:
         await _Site(runner, sock).start()
-    except BaseException:
+    except BaseException as error:
         await runner.cleanup()
+        if isinstance(error, OSError):
+            host, port = sock.getsockname()[:2]
+            raise _not_to_be_had(host, port, error) from None
         raise
     return runner
 

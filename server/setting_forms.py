@@ -51,10 +51,14 @@ LEVEL: Final = AfterValidator(_is_level)
 def text_of(path: Path) -> str:
     """The text of a file that a setting names. Errors: OSError, where it holds none too."""
     try:
-        return path.read_text()
+        text = path.read_text("utf-8")
     except UnicodeDecodeError:
         # What is no text is not shown: it may be a secret.
         raise OSError(EILSEQ, "it holds no text", str(path)) from None
+    if text.startswith("\ufeff"):
+        mark = "it begins with a byte order mark: save it as UTF-8 without one"
+        raise OSError(EILSEQ, mark, str(path))
+    return text
 
 
 NO_OTLP: Final = "what sends them is missing: pip install 'mandate-wallet[otel]'"

@@ -559,9 +559,7 @@ def _micros(amount: Decimal) -> int:
 
 
 def _data(override: Path | None, shipped: str) -> JsonObject:
-    text = (
-        override.read_text() if override else files("server").joinpath("data", shipped).read_text()
-    )
+    text = text_of(override) if override else files("server").joinpath("data", shipped).read_text()
     return tomllib.loads(text)
 
 

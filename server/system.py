@@ -1,8 +1,9 @@
-"""The machine's clock, and ids from its CSPRNG."""
+"""The machine's clock, ids from its CSPRNG, and the signals by which it ends a process."""
 
 from __future__ import annotations
 
 import secrets
+import signal
 from datetime import UTC, datetime
 from typing import Final
 
@@ -31,3 +32,11 @@ class SystemIds:
     def nonce256(self) -> int:
         """Return a random 256-bit integer."""
         return secrets.randbits(256)
+
+
+def ending_signals() -> list[signal.Signals]:
+    """The signals at which a process drains and ends: SIGHUP too, which a terminal sends as it
+    closes, but where whoever started the process had it ignored, as `nohup` does.
+    """
+    hung_up = signal.SIGHUP if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else None
+    return [s for s in (signal.SIGTERM, signal.SIGINT, hung_up) if s is not None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import socket
 import sys
 import tempfile
@@ -44,6 +43,7 @@ from http_shim import http_server
 from server.cli.maintenance import create_house_key
 from server.runtime.serve import serve_until
 from server.settings import Settings
+from server.system import ending_signals
 from skill.connecting import client_config
 
 GIB: Final = Usdc.parse("10000")
@@ -265,8 +265,8 @@ def _key_file(s: DemoStage) -> str:
 
 
 async def _stay(s: DemoStage) -> None:
-    """Serve until SIGTERM or Ctrl-C; then everything that was made goes."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    """Serve until a signal, as by Ctrl-C, ends it; then everything that was made goes."""
+    with anyio.open_signal_receiver(*ending_signals()) as signals:
         _invite(s)
         async for _ in signals:
             return

@@ -15,6 +15,7 @@ from typing import Final, Literal, TypeVar
 import click
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
+from pydantic_settings.exceptions import SettingsError
 
 from domain.refusals import Refused
 from server.runtime.schema_upgrade import NotUpgraded
@@ -65,6 +66,10 @@ def read_settings() -> Settings:
     except ValueError as error:
         # A file or a value that is no TOML or JSON: where, and not what stands there.
         where = f"{file}: " if isinstance(error, tomllib.TOMLDecodeError) else ""
+        if isinstance(error, SettingsError):
+            raise click.ClickException(
+                "settings: WALLET_CHAINS is no JSON; set WALLET_CHAINS__<id>__RPC_URL and so on"
+            ) from None
         raise click.ClickException(f"settings: {where}{str(error).splitlines()[0][:120]}") from None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 import anyio
 
 from http_shim.metrics import Metrics
@@ -13,6 +11,7 @@ from server.runtime.logs import prepare_logging
 from server.runtime.metrics_listener import figures, listener
 from server.runtime.schema_upgrade import ensure_schema
 from server.settings import Settings
+from server.system import ending_signals
 from server.wiring import build_runtime
 
 
@@ -31,7 +30,7 @@ async def keep(settings: Settings, *, once: bool, metrics_port: int | None = Non
             await ticks.round()
             return
         async with figures(parts.deps, watched), anyio.create_task_group() as group:
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            with anyio.open_signal_receiver(*ending_signals()) as signals:
                 group.start_soon(ticks.run)
                 group.start_soon(watch_loop, metrics)
                 async for _ in signals:

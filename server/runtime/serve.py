@@ -1,10 +1,9 @@
-"""The running server; it ends cleanly on SIGTERM."""
+"""The running server; it ends cleanly on SIGTERM, SIGINT and SIGHUP."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,6 +31,7 @@ from server.runtime.open_files import raise_file_limit, say_once_a_minute
 from server.runtime.schema_upgrade import ensure_schema
 from server.runtime.shared_rates import SharedRates
 from server.settings import Settings
+from server.system import ending_signals
 from server.wiring import Runtime, build_runtime, mail_client
 from tools.model.client_documents import ClientDocuments
 from tools.model.operation import Deps
@@ -52,12 +52,12 @@ async def serve_forever(
     ready: Callable[[str], None],
     logs: bool = True,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; answers what was begun, then ends."""
+    """Serve until a signal ends it; answers what was begun, then ends."""
     if logs:
         prepare_logging(settings)
     with (
         bound(host, port) as sock,
-        anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals,
+        anyio.open_signal_receiver(*ending_signals()) as signals,
     ):
         async with anyio.create_task_group() as group:
 

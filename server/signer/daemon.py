@@ -8,7 +8,6 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -40,7 +39,7 @@ from domain.trading.venue_values import NETWORKS, Network
 from domain.wire_fields import JsonObject
 from server.settings import Settings
 from server.signer.agent_keys import AgentKeys
-from server.system import SystemClock, SystemIds
+from server.system import SystemClock, SystemIds, ending_signals
 from server.venues import venues
 from tools.model.switches import is_on
 from venue import signing
@@ -272,11 +271,11 @@ def prepared(
 
 
 async def run_signer(settings: Settings, report: Callable[[str], None]) -> None:
-    """Hold the keys until SIGTERM or SIGINT. Errors: NotStarted."""
+    """Hold the keys until a signal ends it. Errors: NotStarted."""
     signer, path, uid, close = prepared(settings, SystemClock())
     try:
         with (
-            anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals,
+            anyio.open_signal_receiver(*ending_signals()) as signals,
             signer.keys.alone(),
         ):
             async with listening(signer, path, uid):

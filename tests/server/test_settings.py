@@ -82,6 +82,7 @@ BASES = (
 LISTS = (
     "*", "all", "0x12", "0x" + "g" * 40, "u_abc", f"0x{'1' * 40},", f",0x{'1' * 40}", "u_abcdefgh23,,", "0x" + "1" * 64, "everyone",
 )  # fmt: skip
+MARKED = "it begins with a byte order mark: save it as UTF-8 without one"
 NO_ADDRESS = ("0x12", "me", "0x8C967E73E6B15087C42A10D344CFF4C96D877f1D")
 REFUSED = [
     ("CHAINS__84532__RPC_URLS", "127.0.0.1:1", "rpc_urls"),
@@ -261,6 +262,9 @@ def test_a_markets_file_of_another_form_is_one_sentence(
         ("KEEPER_PRIVATE_KEY_FILE", "binary", "binary: it holds no text"),
         ("SMTP_URL_FILE", "binary", "binary: it holds no text"),
         ("MARKETS_FILE", "binary", "binary: it holds no text"),
+        ("MARKETS_FILE", "marked", f"marked: {MARKED}"),
+        ("STATE_KEYS_FILE", "marked", f"marked: {MARKED}"),
+        ("CHAINS", '{"84532": {"rpc_url":', "WALLET_CHAINS is no JSON; set WALLET_CHAINS__<id>__RPC_URL and so on"),
     ],
 )  # fmt: skip
 def test_a_setting_that_cannot_be_is_named_once_in_a_sentence(
@@ -269,6 +273,7 @@ def test_a_setting_that_cannot_be_is_named_once_in_a_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "binary").write_bytes(bytes(range(128, 192)))
     (tmp_path / "short").write_text("short")
+    (tmp_path / "marked").write_text("k" * 40, "utf-8-sig")
     monkeypatch.setenv(f"WALLET_{name}", value)
     done = CliRunner().invoke(main, ["openapi"])
     assert (done.exit_code, done.output) == (1, f"Error: settings: {said}\n")
@@ -280,6 +285,7 @@ def test_a_setting_that_cannot_be_is_named_once_in_a_sentence(
         ("folder", "Is a directory"),
         ("nowhere", "No such file or directory"),
         ("binary", "it holds no text"),
+        ("marked", MARKED),
     ],
 )
 def test_a_settings_file_that_is_none_is_not_taken_for_one_that_is_not_there(
@@ -294,6 +300,8 @@ def test_a_settings_file_that_is_none_is_not_taken_for_one_that_is_not_there(
             path.symlink_to("away")
         case "binary":
             path.write_bytes(bytes(range(128, 192)))
+        case "marked":
+            path.write_text('log_level = "INFO"', "utf-8-sig")
     done = CliRunner().invoke(main, ["openapi"])
     assert (done.exit_code, done.output) == (1, f"Error: settings: wallet.toml: {said}\n")
 

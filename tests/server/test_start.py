@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +23,7 @@ from chain.contracts.sign_in import SiweSignIn
 from domain.settings import Config, Switches
 from http_shim.application import build
 from http_shim.asgi_bridge import Message
-from http_shim.http_server import bound
+from http_shim.http_server import address_of, bound, listen_on
 from http_shim.lazy_routes import REST, LazyRoutes
 from http_shim.metrics import METHODS
 from server.application import SCREENS, application
@@ -30,7 +33,8 @@ from server.settings import Settings
 from server.system import SystemIds
 from storage.store import Store, open_store
 from tests.databases import PATIENT
-from tests.waiting import STUCK_S
+from tests.server.test_process import WALLET, environment
+from tests.waiting import STUCK_S, Heard
 from tests.world import Clock
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Deps
@@ -126,6 +130,35 @@ async def test_a_process_that_nobody_asks_loads_its_routes_by_itself(
             group.start_soon(ended)
             await serve.serve_until(settings, sock, stop, keeper=False, ready=lambda _: None)
     assert loaded == [REST, SCREENS]
+
+
+async def test_a_port_that_another_took_meanwhile_is_named_and_a_host_may_have_brackets() -> None:
+    with bound("127.0.0.1", 0) as first, bound("127.0.0.1", first.getsockname()[1]) as second:
+        runner = await listen_on(web.Application(), first)
+        port = first.getsockname()[1]
+        with pytest.raises(OSError, match=f"port {port} of 127.0.0.1: Address already in use"):
+            await listen_on(web.Application(), second)
+        await runner.cleanup()
+    with bound("[::1]", 0) as sock:
+        assert address_of(sock).startswith("http://[::1]:")
+
+
+def test_a_process_drains_as_its_terminal_closes_and_outlives_it_where_it_was_asked_to(
+    tmp_path: Path,
+) -> None:
+    for ignored, ends in ((False, signal.SIGHUP), (True, signal.SIGTERM)):
+        process = subprocess.Popen(
+            [*WALLET, "serve", "--port", "0"],
+            env=environment(tmp_path),
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_IGN) if ignored else None,
+        )
+        heard = Heard(process)
+        heard.until("serving on")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(ends)
+        assert process.wait(STUCK_S) == 0, heard.whole()
 
 
 COMMANDS = "server.cli.main"
