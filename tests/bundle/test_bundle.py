@@ -118,6 +118,7 @@ def serves(command: list[str], folder: Path, env: dict[str, str]) -> Any:
             os.killpg(process.pid, signal.SIGTERM)
 
 
+@pytest.mark.play  # ten seconds of an installer; what the wheel holds: tests/deploy/test_release.py
 @pytest.mark.slow
 def test_the_wheel_runs_by_what_people_run_tools_with(wheel: Path, tmp_path: Path) -> None:
     """In an environment of the runner's own making, of the versions that the lock has."""

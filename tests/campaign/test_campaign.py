@@ -1,6 +1,6 @@
 """Faults under load, each followed by an audit from outside: what was acknowledged is there once, and nothing else.
 
-`make campaign` plays for CAMPAIGN_S seconds (900), a play after the other, each with a seed of its own; the short form is in `make test`.
+`make campaign` plays for CAMPAIGN_S seconds (900), a play after the other, each with a seed of its own; the short form is in `make plays`.
 A play that fails prints its seed: `CAMPAIGN_SEED=n make campaign` plays that one first.
 
 A play is a database (SQLite with two servers on one file; PostgreSQL behind a cable that can be cut; SQLite beside a chain whose node can
@@ -107,7 +107,9 @@ async def beside_a_node(
         await laid.take_up()
 
 
-# -- the short form
+# -- the short form: each fault by itself is in tests/storage/test_faults.py (a full disk, locks, ended
+# connections), tests/server/test_act_killed.py and test_unreachable.py (kills, silent nodes) and
+# tests/storage/test_tail.py (clocks)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +124,7 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
+@pytest.mark.play
 @pytest.mark.anyio
 async def test_sqlite_short(tmp_path: Path, sqlite_url: str) -> None:
     chosen = (
@@ -135,6 +138,7 @@ async def test_sqlite_short(tmp_path: Path, sqlite_url: str) -> None:
         await played(play, SEED, chosen)
 
 
+@pytest.mark.play
 @pytest.mark.anyio
 @pytest.mark.pg
 async def test_postgres_short(tmp_path: Path, cluster: Cluster) -> None:
@@ -148,6 +152,7 @@ async def test_postgres_short(tmp_path: Path, cluster: Cluster) -> None:
         await played(play, SEED, chosen)
 
 
+@pytest.mark.play
 @pytest.mark.anyio
 async def test_node_short(tmp_path: Path, evm: Evm, sqlite_url: str) -> None:
     async with beside_a_node(tmp_path, SEED, evm, sqlite_url) as play:

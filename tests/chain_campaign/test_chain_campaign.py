@@ -132,6 +132,7 @@ async def campaign(
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.play  # the lives behind one bad node are reorganised too
 @pytest.mark.slow
 async def test_a_few_reorganised_lives_come_to_what_the_vault_says(
     development_chain: Running, sqlite_template: Path, tmp_path: Path
@@ -139,6 +140,7 @@ async def test_a_few_reorganised_lives_come_to_what_the_vault_says(
     await campaign(development_chain, "development", sqlite_template, tmp_path, 8, SEED)
 
 
+@pytest.mark.play  # tests/anvil reads the same logs of it
 @pytest.mark.slow
 @pytest.mark.anvil
 async def test_a_few_lives_on_anvil_come_to_what_the_vault_says(
@@ -147,6 +149,7 @@ async def test_a_few_lives_on_anvil_come_to_what_the_vault_says(
     await campaign(anvil, "anvil", sqlite_template, tmp_path, 6, SEED)
 
 
+@pytest.mark.play  # one such log each: tests/server/test_sums.py
 @pytest.mark.slow
 async def test_a_few_lives_behind_a_node_that_leaves_logs_out_come_to_the_vaults_own_sums(
     development_chain: Running, sqlite_template: Path, tmp_path: Path

@@ -135,6 +135,7 @@ def test_the_python_client_is_typed() -> None:
 class TestTypeScript:
     pytestmark = NODE
 
+    @pytest.mark.play  # one more language, in which test_paying.py pays
     @pytest.mark.anyio
     async def test_both_clients_see_the_same_story(self, service: Service) -> None:  # noqa: F811
         folder = await anyio.to_thread.run_sync(compiled)

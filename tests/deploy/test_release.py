@@ -57,6 +57,7 @@ def tracked(*folders: str) -> set[str]:
     return {name for name in done.stdout.split("\0") if name}
 
 
+@pytest.mark.play  # a second build; what the first one holds is told below
 def test_two_builds_of_one_commit_are_equal(dist: Path, tmp_path: Path) -> None:
     again = released(tmp_path / "again")
     names = sorted(path.name for path in dist.iterdir())

@@ -33,7 +33,8 @@ def _fill(uow: UnitOfWork) -> None:
     uow.mandates.add(m.mandate(agent_id="u_agent", status=Status.WORKING, **changes, **times))
 
 
-@pytest.mark.parametrize("die_after", [0, 40])
+# Two that live are one more combination.
+@pytest.mark.parametrize("die_after", [pytest.param(0, marks=pytest.mark.play), 40])
 async def test_two_processes_report_on_one_mandate(pg_url: str, die_after: int) -> None:
     store = await open_store(pg_url, PATIENT)
     await store.write(_fill)
