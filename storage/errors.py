@@ -44,6 +44,12 @@ _STATES: Final = {
     "57014": "it takes too long",
     "57P03": "it is starting or going down",
 }
+# Of a connection alone.
+_REFUSED: Final = {
+    "42": "its address has an option that it does not know",
+    "28": "it lets this user not in",
+    "3D": "it has no database of this name",
+}
 
 
 class Unavailable(Exception):
@@ -114,6 +120,16 @@ def postgres_trouble(error: BaseException) -> str | None:
     if state is None:
         return None
     return _STATES.get(state) or _CLASSES.get(state[:2])
+
+
+def refusal_of(error: BaseException) -> str:
+    """The reason for which a server refuses a connection, in words of ours; the server's own may
+    quote the address.
+    """
+    state = sqlstate(error) or ""
+    return (
+        postgres_trouble(error) or _REFUSED.get(state[:2]) or f"it refuses the connection ({state})"
+    )
 
 
 def trouble_of(error: BaseException) -> str | None:

@@ -24,6 +24,7 @@ from storage.errors import (
     Unavailable,
     is_read_only_error,
     postgres_trouble,
+    refusal_of,
     sqlstate,
 )
 from storage.statement_spans import statement
@@ -207,11 +208,10 @@ class Connections:
                 return await self._opened()
         except InternalClientError as error:
             raise Unavailable("it cannot be reached") from error
-        except _TROUBLE as error:
-            why = postgres_trouble(error)
-            if why is None:
-                raise
-            raise Unavailable(why) from error
+        except PostgresError as error:
+            raise Unavailable(refusal_of(error)) from error
+        except OSError as error:
+            raise Unavailable(postgres_trouble(error) or "it cannot be reached") from error
 
     async def _opened(self) -> Connection:
         """A new connection. Who leaves before it is there leaves it to be opened and dropped:

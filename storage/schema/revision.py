@@ -10,7 +10,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from storage.errors import DAMAGED, Unavailable, postgres_trouble, sqlite_trouble, sqlstate
+from storage.errors import DAMAGED, Unavailable, postgres_trouble, refusal_of, sqlite_trouble
 
 REACHED_S: Final = 10
 # An address of PostgreSQL of which it is plain what is user and password, host, name and options.
@@ -25,11 +25,6 @@ NO_ADDRESS: Final = (
 FOREIGN: Final = "it holds tables of something else, or only a part of this service's"
 # SQL_ASCII keeps any bytes as they come.
 _ENCODINGS: Final = ("UTF8", "SQL_ASCII")
-_REFUSED: Final = {
-    "42": "its address has an option that it does not know",
-    "28": "it lets this user not in",
-    "3D": "it has no database of this name",
-}
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 _OURS: Final = "mandates"
 # A revision: its number, and where older code works on its tables too, the number that has to know.
@@ -129,7 +124,7 @@ async def on_postgres(url: str) -> str | None:
         # What the driver says of an address quotes it.
         raise Unavailable(NO_ADDRESS) from error
     except PostgresError as error:
-        raise Unavailable(_refusal_of(error)) from error
+        raise Unavailable(refusal_of(error)) from error
     try:
         encoding = getattr(connection.get_settings(), "server_encoding", "UTF8")
         if encoding not in _ENCODINGS:
@@ -143,19 +138,9 @@ async def on_postgres(url: str) -> str | None:
         except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):
             version = None
     except PostgresError as error:
-        raise Unavailable(_refusal_of(error)) from error
+        raise Unavailable(refusal_of(error)) from error
     finally:
         await connection.close()
     if ours != (version is not None):
         raise Unavailable(FOREIGN)
     return None if version is None else str(version)
-
-
-def _refusal_of(error: BaseException) -> str:
-    """The reason for which a server refuses a connection, in words of ours; the server's own may
-    quote the address.
-    """
-    state = sqlstate(error) or ""
-    return (
-        postgres_trouble(error) or _REFUSED.get(state[:2]) or f"it refuses the connection ({state})"
-    )

@@ -257,6 +257,29 @@ async def _said_farewell(line: Cable, own: asyncpg.Connection) -> None:
 
 
 @pytest.mark.pg
+async def test_a_server_that_refuses_connections_is_unavailable_until_it_takes_them_again(
+    pg_url: str,
+) -> None:
+    address, _, name = pg_url.rpartition("/")
+    beside = await asyncpg.connect(f"{address}/postgres")
+    try:
+        async with _opened(pg_url) as store:
+            await store.write(lambda uow: _switch(uow, "before"))
+            await beside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            ended = (
+                "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = $1"
+            )
+            await beside.fetch(ended, name)
+            with pytest.raises(Unavailable, match="it refuses the connection"):
+                await store.write(lambda uow: _switch(uow, "lost"))
+            await beside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+            await store.write(lambda uow: _switch(uow, "after"))
+            assert await _names(store) == {"before", "after"}
+    finally:
+        await beside.close()
+
+
+@pytest.mark.pg
 async def test_a_connection_that_was_told_farewell_is_not_used_again(pg_url: str) -> None:
     own = await asyncpg.connect(pg_url)
     try:
