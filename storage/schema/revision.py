@@ -20,7 +20,7 @@ _PLAIN: Final = re.compile(
 )
 UNNAMED: Final = "of WALLET_DATABASE_URL"
 NO_ADDRESS: Final = (
-    "its address is none of a PostgreSQL database, or names a file that is not there or no key"
+    "its address is none of a PostgreSQL database, or a file that it names is not there"
 )
 FOREIGN: Final = "it holds tables of something else, or only a part of this service's"
 # SQL_ASCII keeps any bytes as they come.

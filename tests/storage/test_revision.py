@@ -57,7 +57,7 @@ async def test_a_server_tells_what_revision_it_is_at(
         with pytest.raises(Unavailable, match="its address has an option that it does not know"):
             await revision.on_postgres(f"{pg_url}?sslmod=require")
         monkeypatch.setenv("HOME", str(tmp_path))  # where the certificate would be
-        with pytest.raises(Unavailable, match="names a file that is not there"):
+        with pytest.raises(Unavailable, match="a file that it names is not there"):
             await revision.on_postgres(f"{pg_url}?sslmode=verify-full")
         await beside.execute("DELETE FROM alembic_version")
         with pytest.raises(Unavailable, match="only a part of this service's"):
