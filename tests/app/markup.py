@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 from html import unescape
+from types import MappingProxyType
 
 _ATTRIBUTE = r"""\s+([^\s"'<>/=]+)(?:=(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?"""
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
@@ -13,8 +16,11 @@ _TOKEN = re.compile(
     + r")*)\s*(/?)>",
     re.DOTALL | re.IGNORECASE,
 )
+# A text, and what ends where a token does that begins there: whether it is one, `_TOKEN` says.
+_NEXT = re.compile(r"""([^<]*+)(<!--.*?-->|<(?:[^<>"']++|"[^"]*+"|'[^']*+')*+>|\Z)""", re.DOTALL)
 VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 _RAW = frozenset({"script", "style"})
+Attributes = Mapping[str, str]
 
 
 class MarkupReader:
@@ -24,30 +30,25 @@ class MarkupReader:
 
     def feed(self, source: str) -> None:
         at = 0
-        while (found := source.find("<", at)) >= 0:
-            if found > at:
-                self.handle_data(unescape(source[at:found]))
-            token = _TOKEN.match(source, found)
-            assert token, f"no markup: {source[found : found + 80]!r}"
-            at = token.end()
-            if token[2] is None:
-                continue
-            tag = token[2].lower()
-            if token[1]:
-                self.handle_endtag(tag)
-                continue
-            self.handle_starttag(tag, _attributes(token[3]))
-            if token[4] and tag not in VOID:
-                self.handle_endtag(tag)
-            elif tag in _RAW:
-                end = source.index(f"</{tag}", at)
+        while at < len(source):
+            found = _NEXT.match(source, at)
+            assert found, f"no markup: {source[source.index('<', at) :][:80]!r}"
+            text, token = found.groups()
+            at = found.end()
+            if text:
+                self.handle_data(unescape(text) if "&" in text else text)
+            begins, ends, attributes = _read(token)
+            if begins:
+                self.handle_starttag(begins, attributes)
+            if ends:
+                self.handle_endtag(ends)
+            elif begins in _RAW:
+                end = source.index(f"</{begins}", at)
                 if end > at:
                     self.handle_data(source[at:end])
                 at = end
-        if at < len(source):
-            self.handle_data(unescape(source[at:]))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attributes: Attributes) -> None:
         """An element begins, or is there where it holds nothing."""
 
     def handle_endtag(self, tag: str) -> None:
@@ -57,8 +58,22 @@ class MarkupReader:
         """A text between two tags."""
 
 
-def _attributes(text: str) -> list[tuple[str, str | None]]:
-    return [
-        (one[1].lower(), None if one.lastindex == 1 else unescape(one[one.lastindex or 0]))
-        for one in _ATTRIBUTES.finditer(text)
+@lru_cache(maxsize=2**15)
+def _read(token: str) -> tuple[str, str, Attributes]:
+    """The element that a token begins and the one that it ends, if any, with its attributes; most
+    tokens of a page are those of the page before.
+    """
+    read = _TOKEN.fullmatch(token) if token else None
+    assert read or not token, f"no markup: {token[:80]!r}"
+    if read is None or read[2] is None:
+        return "", "", {}
+    tag = read[2].lower()
+    if read[1]:
+        return "", tag, {}
+    attributes = [
+        (one[1].lower(), "" if one.lastindex == 1 else unescape(one[one.lastindex or 0]))
+        for one in _ATTRIBUTES.finditer(read[3])
     ]
+    told = dict(attributes)
+    assert len(told) == len(attributes), f"an attribute twice in <{tag}>: {attributes}"
+    return tag, tag if read[4] and tag not in VOID else "", MappingProxyType(told)

@@ -13,7 +13,7 @@ from app import screens, session_guard
 from devtools.local_wallet import LocalWallet
 from http_shim.application import build
 from http_shim.http_server import listen
-from tests.app.markup import VOID, MarkupReader
+from tests.app.markup import VOID, Attributes, MarkupReader
 from tests.world import Mandated, World
 from tools.catalogue import OPERATIONS
 from tools.model.operation import Caller, Deps
@@ -27,7 +27,7 @@ class Element:
     """An element of a page; the text inside it is a run of the page's texts."""
 
     name: str
-    attributes: dict[str, str]
+    attributes: Attributes
     texts: list[str]
     first: int
     end: int
@@ -50,14 +50,14 @@ class Page(MarkupReader):
     _open: list[Element] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._words: list[str] = []
         self.feed(self.source)
+        self.words = "".join(self._words)
         assert not self._open, f"never closed: {[e.name for e in self._open]}"
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = {k: v or "" for k, v in attrs}
-        assert len(told) == len(attrs), f"an attribute twice in <{tag}>: {attrs}"
+    def handle_starttag(self, tag: str, attributes: Attributes) -> None:
         at = len(self.texts)
-        found = Element(tag, told, self.texts, at, at)
+        found = Element(tag, attributes, self.texts, at, at)
         self.elements.append(found)
         if tag not in VOID:
             self._open.append(found)
@@ -71,7 +71,7 @@ class Page(MarkupReader):
         self.texts.append(data)
         # Nothing else is inside these two.
         if not self._open or self._open[-1].name not in ("script", "title"):
-            self.words += data
+            self._words.append(data)
 
     @property
     def said(self) -> str:

@@ -23,7 +23,7 @@ from devtools.texts import sources, updated
 from domain.refusal_kinds.kind import RefusalKind
 from domain.refusals import REFUSALS, refusal
 from domain.text import format_usdc
-from tests.app.markup import MarkupReader
+from tests.app.markup import Attributes, MarkupReader
 from tests.app.site import OWN, Site
 from tests.app.test_pages import fine
 from tests.world import drafted, working
@@ -37,8 +37,8 @@ class _Tags(MarkupReader):
         self.names = Counter[str]()
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names[f"{tag} {sorted(attrs)}"] += 1
+    def handle_starttag(self, tag: str, attributes: Attributes) -> None:
+        self.names[f"{tag} {sorted(attributes.items())}"] += 1
 
     def handle_endtag(self, tag: str) -> None:
         self.names[f"/{tag}"] += 1

@@ -281,12 +281,13 @@ async def test_whatever_of_the_answers_is_altered_is_found_or_marked_as_unchecke
     run = PageRequest._run
 
     async def altered(self: PageRequest, key: str | None, name: str, arguments: Any) -> Any:
-        answer = thaw(await run(self, key, name, arguments))
-        answers[name] = answer
+        answer = await run(self, key, name, arguments)
+        if not alter:
+            answers[name] = thaw(answer)
         for of, way, value in alter:
             if of == name:
-                answer = put(answer, *way, value) if value is not None else answer
-        return freeze(answer)
+                answer = freeze(put(thaw(answer), *way, value))
+        return answer
 
     monkeypatch.setattr(PageRequest, "_run", altered)
     page = await browser.get(path)

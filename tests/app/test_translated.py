@@ -19,7 +19,7 @@ from app.words.text import ENGLISH, use_language
 from domain.agents.grants import SCOPES
 from tests.app.desks import TradingSite, a_trading_site, block, form, live_at_the_door, switched
 from tests.app.lives import LIVES
-from tests.app.markup import VOID, MarkupReader
+from tests.app.markup import VOID, Attributes, MarkupReader
 from tests.app.site import Browser, Page, Site
 from tests.app.test_hostile_input import FIELD, names_in
 from tests.browser.stations import NOWHERE, PART, opened, stations, values_of
@@ -48,13 +48,14 @@ class _Texts(MarkupReader):
         if sum(word.strip(".,:;").isalpha() for word in folded.split()) >= WORDS:
             self.texts.add(folded)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        foreign = tag in ("script", "style", "code", "pre") or (tag != "html" and "lang" in told)
+    def handle_starttag(self, tag: str, attributes: Attributes) -> None:
+        foreign = tag in ("script", "style", "code", "pre") or (
+            tag != "html" and "lang" in attributes
+        )
         inside = foreign or any(mark for _, mark in self._open)
         if not inside:
             for name in SHOWN:
-                self._keep(told.get(name) or "")
+                self._keep(attributes.get(name, ""))
         if tag not in VOID:
             self._open.append((tag, foreign))
 
