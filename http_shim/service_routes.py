@@ -6,7 +6,7 @@ import asyncio
 import html
 import logging
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import orjson
@@ -57,10 +57,17 @@ DOCUMENT: Final = web.AppKey("document", Document)
 
 
 def texts(operations: Sequence[Operation]) -> list[web.RouteDef]:
-    """The routes of the texts about all operations that are always on."""
-    refusals = _fixed(text.refusals_md(operations), "text/markdown")
+    """The routes of the texts about all operations that are always on; each is made for the first
+    who asks.
+    """
+    refusals = _fixed(cache(lambda: text.refusals_md(operations)), "text/markdown")
+    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
+    docs = cache(lambda: _docs(operations))
     return [
-        web.get("/docs", _without_query(_docs(operations))),
+        web.get(
+            "/docs",
+            _without_query(_fixed(docs, "text/html", **{"Content-Security-Policy": policy})),
+        ),
         web.get("/wallet/refusals.md", _without_query(refusals)),
     ]
 
@@ -169,7 +176,7 @@ async def _openapi(request: web.Request) -> web.StreamResponse:
     return web.Response(body=body, content_type="application/json", charset="utf-8")
 
 
-def _docs(operations: Sequence[Operation]) -> Handler:
+def _docs(operations: Sequence[Operation]) -> str:
     """A plain page: the routes, without a script from anywhere."""
     rows = "".join(
         f"<tr><td><code>{op.route[0]}</code></td><td><code>{html.escape(op.route[1])}</code></td>"
@@ -177,7 +184,7 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         for op in operations
         if op.route
     )
-    page = (
+    return (
         "<!doctype html><html lang=en><meta charset=utf-8><title>Delegated-spending wallet: "
         "routes</title>"
         "<style>body{font:16px/1.5 system-ui;margin:2rem;max-width:72rem}td{padding:.2rem "
@@ -186,13 +193,10 @@ def _docs(operations: Sequence[Operation]) -> Handler:
         f"href=/openapi.json>openapi.json</a></p><table>{rows}</table></html>"
     )
 
-    policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-    return _fixed(page, "text/html", **{"Content-Security-Policy": policy})
 
-
-def _fixed(page: str, content_type: str, **headers: str) -> Handler:
+def _fixed(page: Callable[[], str], content_type: str, **headers: str) -> Handler:
     async def handle(_: web.Request) -> web.StreamResponse:
-        return _page(page, content_type, **headers)
+        return _page(page(), content_type, **headers)
 
     return handle
 

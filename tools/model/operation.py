@@ -364,10 +364,9 @@ class Operation:
     @property
     def routes(self) -> tuple[Operation, ...]:
         """The operation as each of its routes takes it: a `long` one by POST too."""
-        if self.route is None:
-            return ()
-        posted = replace(self, route=("POST", self.route[1]), long=False)
-        return (self, posted) if self.long else (self,)
+        if self.route is None or not self.long:
+            return (self,) if self.route else ()
+        return (self, replace(self, route=("POST", self.route[1]), long=False))
 
     @property
     def from_query(self) -> bool:
