@@ -14,11 +14,21 @@ from storage.errors import is_locked
 # How long opening a file waits; a write waits as `DatabaseTimeouts` say.
 OPEN_WAIT_MS: Final = 30_000
 WAL_WAIT_MS: Final = 20
+MOVED: Final = "its file was moved or replaced; what uses it has to start again"
 
 
 def sqlite_path(url: str) -> str:
     """The file behind a sqlite URL."""
     return url.removeprefix("sqlite:///")
+
+
+def file_at(path: str) -> tuple[int, int] | None:
+    """Which file stands there, whatever it holds; None where there is none."""
+    try:
+        there = os.stat(path)
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
 
 
 def make_private(path: str) -> None:

@@ -26,7 +26,7 @@ from storage.errors import (
 from storage.prefetch.read_set import ReadSet
 from storage.repositories.state_cache import StateCache
 from storage.sql import SqliteSql
-from storage.sqlite_files import connect_sqlite, sqlite_path
+from storage.sqlite_files import MOVED, connect_sqlite, file_at, sqlite_path
 from storage.statement_spans import statement, traced
 from storage.unit_of_work import UnitOfWork
 
@@ -119,6 +119,7 @@ class SqliteStore:
         self._reader.execute("PRAGMA busy_timeout = 0")
         self._writer: sqlite3.Connection | None = connect_sqlite(self._path, wait_ms=wait_ms)
         self._writer.execute("PRAGMA busy_timeout = 0")
+        self._file = file_at(self._path)
         self._thread = BlockingWorker(self._loop, "sqlite-writer")
         self._writing: asyncio.Task[None] | None = None
         self._closed = self._leaving = False
@@ -213,6 +214,9 @@ class SqliteStore:
     async def _commit(self, connection: sqlite3.Connection, batch: list[_Queued]) -> None:
         sent = False
         try:
+            # SQLite would go on in a file that has no name any more, and all of it would be lost.
+            if file_at(self._path) != self._file:
+                raise Unavailable(MOVED)
             spans = spans_in(job.context for job in batch)
             with statement("BEGIN IMMEDIATE", SqliteSql.dialect, spans):
                 await self._begin(connection, batch[0].since_ms + self._patience.wait_ms)
