@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plays a story over MCP with nothing but curl and python's json; stdin and stdout as in story.mjs.
+# Plays a story of one way, {url, key, steps}, over MCP with nothing but curl and python's json; stdout as in story.mjs.
 set -euo pipefail
 story=$(cat)
 get() { python3 -c 'import json,sys; told=json.loads(sys.argv[1]); print(eval(sys.argv[2]))' "$1" "$2"; }
@@ -28,5 +28,5 @@ python3 - "$listed" "${answers[@]}" << 'PY'
 import json, sys
 listed, *answers = (json.loads(a)["result"] for a in sys.argv[1:])
 told = [{"isError": a.get("isError", False), "body": a["structuredContent"], "text": json.loads(a["content"][0]["text"])} for a in answers]
-print(json.dumps({"tools": [t["name"] for t in listed["tools"]], "answers": told}))
+print(json.dumps([{"tools": [t["name"] for t in listed["tools"]], "answers": told}]))
 PY

@@ -12,18 +12,17 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamablehttp_client
 
 
-async def main() -> None:
-    story = json.load(sys.stdin)
-    headers = {"X-Service-User-Key": story["key"]}
-    opened: Any = sse_client if story["transport"] == "sse" else streamablehttp_client
+async def played(key: str, way: dict[str, Any]) -> dict[str, Any]:
+    headers = {"X-Service-User-Key": key}
+    opened: Any = sse_client if way["transport"] == "sse" else streamablehttp_client
     async with (
-        opened(story["url"], headers=headers, timeout=120) as streams,
+        opened(way["url"], headers=headers, timeout=120) as streams,
         ClientSession(streams[0], streams[1]) as session,
     ):
         await session.initialize()
         tools = (await session.list_tools()).tools
         answers = []
-        for step in story["steps"]:
+        for step in way["steps"]:
             told = await session.call_tool(step["tool"], step["arguments"])
             text: Any = told.content[0]
             answers.append(
@@ -33,7 +32,12 @@ async def main() -> None:
                     "text": json.loads(text.text),
                 }
             )
-    print(json.dumps({"tools": [t.name for t in tools], "answers": answers}))
+    return {"tools": [t.name for t in tools], "answers": answers}
+
+
+async def main() -> None:
+    story = json.load(sys.stdin)
+    print(json.dumps([await played(story["key"], way) for way in story["ways"]]))
 
 
 asyncio.run(main())
