@@ -130,7 +130,7 @@ async def on_postgres(url: str) -> str | None:
         if encoding not in _ENCODINGS:
             raise Unavailable(
                 f"its encoding is {encoding}, which lacks letters: make it with "
-                "`createdb --template=template0 --encoding=UTF8`"
+                "`createdb --template=template0 --encoding=UTF8 --locale=C`"
             )
         ours: bool = await connection.fetchval("SELECT to_regclass($1) IS NOT NULL", _OURS)
         try:

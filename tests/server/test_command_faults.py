@@ -160,7 +160,7 @@ def test_a_database_without_room_for_every_letter_is_refused(pg_server: str) -> 
     finally:
         run(statements(f"{pg_server}/postgres", f"DROP DATABASE {name}"))
     assert "its encoding is LATIN1, which lacks letters" in said
-    assert said.endswith("`createdb --template=template0 --encoding=UTF8`.")
+    assert said.endswith("`createdb --template=template0 --encoding=UTF8 --locale=C`.")
 
 
 @pytest.fixture
