@@ -334,6 +334,7 @@ async def _play(store: Store, stage: Stage, lives: int, seed: int) -> Tally:
     return tally
 
 
+@pytest.mark.play  # lives with payments are these and more
 @pytest.mark.slow
 async def test_a_few_lives_come_to_what_the_vault_says(sqlite_url: str) -> None:
     store = await open_store(sqlite_url)
