@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -211,28 +211,39 @@ def running_postgres(
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _database(server: str, template: str) -> Iterator[str]:
+@pytest.fixture(scope="session")
+def pg_admin(pg_server: str) -> Iterator[Callable[[str], object]]:
+    """Runs a statement beside the databases of the tests, on one connection for the whole session: a new
+    one costs the server a quarter of what a database for a test costs it.
+    """
+    with asyncio.Runner() as runner:
+        connection = runner.run(asyncpg.connect(pg_server + "/postgres", timeout=_START_S))
+        try:
+            yield lambda statement: runner.run(connection.execute(statement))
+        finally:
+            runner.run(connection.close())
+
+
+def _database(server: str, admin: Callable[[str], object], template: str) -> Iterator[str]:
     name = f"t{next(_names)}"
     # Copying files is ten times faster than the default of PostgreSQL 15, which writes every page to its log.
-    _run(
-        _sql(server + "/postgres", f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
-    )
+    admin(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")
     try:
         yield f"{server}/{name}"
     finally:
-        _run(_sql(server + "/postgres", f"DROP DATABASE {name} WITH (FORCE)"))
+        admin(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture
-def pg_url(pg_server: str) -> Iterator[str]:
+def pg_url(pg_server: str, pg_admin: Callable[[str], object]) -> Iterator[str]:
     """A fresh migrated database on PostgreSQL."""
-    yield from _database(pg_server, "template_wallet")
+    yield from _database(pg_server, pg_admin, "template_wallet")
 
 
 @pytest.fixture
-def empty_pg_url(pg_server: str) -> Iterator[str]:
+def empty_pg_url(pg_server: str, pg_admin: Callable[[str], object]) -> Iterator[str]:
     """A fresh database on PostgreSQL without any table."""
-    yield from _database(pg_server, "template0")
+    yield from _database(pg_server, pg_admin, "template0")
 
 
 # -- SQLite --------------------------------------------------------------------------------------------------------
