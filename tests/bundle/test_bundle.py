@@ -119,6 +119,9 @@ def serves(command: list[str], folder: Path, env: dict[str, str]) -> Any:
 
 
 @pytest.mark.play  # ten seconds of an installer; what the wheel holds: tests/deploy/test_release.py
+# What the wheel holds and starts is in deploy/test_release.py, what it needs in house/test_dependencies.py, and the sentence
+# without the extra in server/test_development_commands.py.
+@pytest.mark.play
 @pytest.mark.slow
 def test_the_wheel_runs_by_what_people_run_tools_with(wheel: Path, tmp_path: Path) -> None:
     """In an environment of the runner's own making, of the versions that the lock has."""

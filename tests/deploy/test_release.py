@@ -11,10 +11,12 @@ import sys
 import tarfile
 import zipfile
 from email import message_from_bytes
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
+from server.__main__ import main
 from tests.bundle.test_bundle import serves
 from tests.house.sources import PACKAGES, PROJECT, ROOT
 from tests.waiting import STUCK_S
@@ -70,8 +72,12 @@ def test_the_wheel_holds_the_packages_with_their_data_and_nothing_else(dist: Pat
         names = {n for n in wheel.namelist() if ".dist-info/" not in n}
         (metadata,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
         told = message_from_bytes(wheel.read(metadata))
+        (listed,) = (n for n in wheel.namelist() if n.endswith("/entry_points.txt"))
+        commands = wheel.read(listed).decode()
     assert names == {n for n in tracked(*PACKAGES) if not n.startswith("app/vendor/")}
     assert (told["Name"], told["Version"]) == (PROJECT["project"]["name"], PROJECT["project"]["version"])  # fmt: skip
+    assert commands.split() == ["[console_scripts]", "wallet", "=", "server.__main__:main"]
+    assert EntryPoint("wallet", commands.split()[-1], "console_scripts").load() is main
     # What the development tools stand on comes with their extra alone.
     needs = [r for r in told.get_all("Requires-Dist", []) if r.startswith(EXTRA_ONLY)]
     assert needs
