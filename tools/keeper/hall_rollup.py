@@ -27,6 +27,7 @@ from domain.rules.status_derivation import acted_for
 from domain.rules.valuation import worth_as_observed
 from domain.settings import Config
 from domain.times import day_of
+from storage.errors import Unavailable
 from storage.repositories.hall import STALE, HallAgent, HallDay
 from storage.repositories.identities import Agent
 from storage.repositories.mandates import cursor_after_mandate
@@ -247,21 +248,27 @@ def _next_chunk(
 
 async def refresh_stale(deps: Deps, holder: str = "house", limit: int = AGENTS_A_TURN) -> int:
     """Refresh every agent whose row is behind, the oldest first, for as long as a round may take;
-    how many. Each is claimed, so that keepers share them; one is refreshed once in a round.
+    how many. Each is claimed, so that keepers share them; one is refreshed once in a round. One
+    whose rows cannot be read holds nobody else's up. Errors: its `Unavailable`, at the end.
     """
     claimed: list[str] = []
-    done = 0
+    done, failed = 0, None
     try:
         with anyio.move_on_after(ROUND_S):
             while after := await deps.store.write(partial(_claimed, deps, holder, limit)):
                 claimed += after
                 for agent_id in after:
-                    await refresh(deps, agent_id)
-                    done += 1
+                    try:
+                        await refresh(deps, agent_id)
+                        done += 1
+                    except Unavailable as error:
+                        failed = error
     finally:
         with anyio.CancelScope(shield=True):
             for n in range(0, len(claimed), limit):
                 await deps.store.write(partial(_released, holder, claimed[n : n + limit]))
+    if failed is not None:
+        raise failed
     return done
 
 

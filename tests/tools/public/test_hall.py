@@ -16,6 +16,7 @@ from domain.money import Usdc
 from server.keeper.scheduler import KeeperScheduler
 from server.settings import Settings
 from server.wiring import Runtime
+from storage.errors import Unavailable
 from storage.repositories.hall import SORTS
 from storage.unit_of_work import UnitOfWork
 from tests.world import CHAIN_ID, START, World, drafted, error_of, working
@@ -375,6 +376,25 @@ async def test_a_long_ledger_is_rolled_up_in_parts_and_twice_at_once(both: World
     assert not await both.store.write(lambda uow: roll_up(uow, of))
     (day,) = await both.store.read(lambda uow: uow.hall.days(of, "", "9"))
     assert day.parts.beside.claimed_trades == ROWS_AT_ONCE
+
+
+async def test_an_agent_whose_rows_cannot_be_read_holds_nobody_else_up(world: World) -> None:
+    names = ("m_damaged222", "m_wholewhole")
+    for name in names:
+        owner, agent = await an_agent(world)
+        await seeded(world, agent, owner, name)
+        await told(world, name, "deposit", "100")
+        world.clock.forward(days=1)
+
+    def damage(uow: UnitOfWork) -> None:
+        uow.sql.run("DROP TRIGGER ledger_events_no_update")
+        uow.sql.run("UPDATE ledger_events SET created_at = 'x' WHERE public_id = :of", of=names[0])
+
+    await world.store.write(damage)
+    with pytest.raises(Unavailable, match="a row of a ledger cannot be read"):
+        await refresh_stale(world.deps)
+    rolled = await world.store.read(lambda uow: [len(uow.hall.days(n, "", "9")) for n in names])
+    assert rolled == [0, 1]
 
 
 async def test_an_agent_is_refreshed_once_and_again_on_the_next_day(world: World) -> None:
