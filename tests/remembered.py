@@ -57,7 +57,7 @@ class Outcome:
 class RememberingChain(DevChain):
     """The development chain; it runs everything once for each block, time and transaction or call.
 
-    A block's hash stands for all that was before it, and the states that it names stay in the chain's database when it is
+    A block's hash stands for all that was before it, and the states that it names stay among the chain's when it is
     cut off.
     """
 
@@ -190,7 +190,7 @@ def _put_back(world: World, outcome: Outcome) -> None:
         file.execute("PRAGMA synchronous = OFF")
         kept.backup(file)
     chain = world.evm.chain
-    with chain.lock:  # what states the blocks name is in the chain's database still
+    with chain.lock:  # the states that the blocks name are among the chain's still
         for block in outcome.blocks:
             chain.blocks.append(block)
             chain.by_hash[block.hash] = block

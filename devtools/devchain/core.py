@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-import rlp
 from eth.abc import ComputationAPI, SignedTransactionAPI
-from eth.db.atomic import AtomicDB
 from eth.exceptions import VMError
 from eth.vm.execution_context import ExecutionContext
 from eth.vm.forks.prague import PragueVM
@@ -37,6 +35,7 @@ from devtools.devchain.blocks import (
 )
 from devtools.devchain.journal import read_journal
 from devtools.devchain.quick import QuickState
+from devtools.devchain.state import EMPTY_ROOT, no_accounts
 
 # py-evm raises the limit of this process to 100,000 when it is imported, and from 50,000 on a
 # deeply nested JSON text overflows the C stack of json.loads. 1,024 calls deep, the most there is,
@@ -44,7 +43,6 @@ from devtools.devchain.quick import QuickState
 sys.setrecursionlimit(10_000)
 
 MNEMONIC: Final = "test test test test test test test test test test test junk"
-EMPTY_ROOT: Final = keccak(rlp.encode(b""))
 _ZERO_ADDRESS: Final = Address(b"\0" * 20)
 _Builder = PragueVM.get_transaction_builder()
 
@@ -63,7 +61,8 @@ class DevChain:
         seed = seed_from_mnemonic(MNEMONIC, "")
         self.keys = [bytes(key_from_seed(seed, f"m/44'/60'/0'/0/{i}")) for i in range(10)]
         self.accounts = {keys.PrivateKey(k).public_key.to_canonical_address(): k for k in self.keys}
-        self._db, self._salt, self.offset = AtomicDB(), 0, 0
+        self._salt, self.offset = 0, 0
+        self._states = no_accounts()
         self.blocks: list[Block] = []
         self.txs: dict[bytes, tuple[Block, Mined]] = {}
         self.by_hash: dict[bytes, Block] = {}
@@ -124,7 +123,7 @@ class DevChain:
             BASE_FEE,
             0,
         )
-        return QuickState(self._db, context, Hash32(root))
+        return QuickState(self._states, context, Hash32(root))
 
     @property
     def head(self) -> Block:

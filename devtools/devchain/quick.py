@@ -24,6 +24,8 @@ from eth.exceptions import (
 from eth.vm import opcode_values as op
 from eth.vm.forks.prague import PragueVM
 
+from devtools.devchain.state import Accounting
+
 _State = PragueVM.get_state_class()
 _Computation = _State.computation_class
 _Run = Callable[[Any], None]
@@ -202,3 +204,4 @@ class QuickState(_State):  # type: ignore[misc, valid-type]
     """The state of a block under the Prague rules."""
 
     computation_class = QuickComputation
+    account_db_class = Accounting

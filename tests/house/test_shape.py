@@ -50,6 +50,25 @@ _Server.handle_error_response
 _Server.generate_token
 """
 # Methods that no line of shipped code calls by name, and who does.
+# What py-evm asks and tells its accounts.
+PY_EVMS = """
+account_exists
+account_is_empty
+delete_account
+delete_code
+delete_storage
+get_code_hash
+has_root
+increment_nonce
+is_address_warm
+is_storage_warm
+lock_changes
+mark_address_warm
+mark_storage_warm
+set_nonce
+set_storage
+touch_account
+"""
 CALLED_BY_OTHERS: Mapping[str, str] = {
     "app.translated._Compiled.visit_Call": "Jinja2's visitor of what it parsed",
     "app.translated._Compiled.visit_Output": "Jinja2's visitor of what it parsed",
@@ -66,6 +85,7 @@ CALLED_BY_OTHERS: Mapping[str, str] = {
     "server.settings.Settings.settings_customise_sources": "pydantic-settings",
     "venue.cache.Cache.bytes_held": "tests of the bound on what is held",
     **{f"tools.agents.authorization_server.{name}": "Authlib" for name in AUTHLIBS.split()},
+    **{f"devtools.devchain.state.Accounting.{name}": "py-evm" for name in PY_EVMS.split()},
 }
 
 
