@@ -55,8 +55,8 @@ def report(url: str, place: int, start: Any, out: Any) -> None:
     asyncio.run(work())
 
 
-async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url: str) -> None:
-    store = await open_store(database_url, PATIENT)
+async def test_64_outbound_reports_of_two_processes_never_overdraw(processes_url: str) -> None:
+    store = await open_store(processes_url, PATIENT)
     of = {"ref_kind": "t", "ref_id": "t"}
     delta = Delta(chain_id=CHAIN, asset="USDC", state="idle", delta=100_000_000, **of)
 
@@ -67,7 +67,9 @@ async def test_64_outbound_reports_of_two_processes_never_overdraw(database_url:
     await store.write(fund)
     context = multiprocessing.get_context("spawn")
     start, out = context.Barrier(2), context.Queue()
-    processes = [context.Process(target=report, args=(database_url, n, start, out)) for n in (1, 2)]
+    processes = [
+        context.Process(target=report, args=(processes_url, n, start, out)) for n in (1, 2)
+    ]
     for p in processes:
         p.start()
     try:
