@@ -254,7 +254,7 @@ REQUIREMENTS: Final[dict[str, tuple[Entry, ...]]] = {
         ("a keeper key signs closes and cancellations under signed terms, in a process of its own, and nothing else",
          (S + "signer.py::test_a_reduce_only_close_under_signed_terms_is_signed_and_the_venue_executes_it",
           S + "signer.py::test_any_other_type_of_action_is_refused_before_it_is_hashed",
-          S + "signer.py::test_a_serving_process_never_loads_what_opens_keys")),
+          S + "start.py::test_no_serving_process_loads_at_its_start_what_few_need")),
         ("an order is prepared, signed by its owner, sent once, and settled by its own id",
          (T + "trading/test_orders.py::test_a_live_order_is_prepared_signed_and_executed",
           T + "trading/test_sending.py::test_abuse_3_two_executions_of_one_confirm_id_at_once_post_once",

@@ -13,7 +13,6 @@ from aiohttp import web
 
 from server import outbound
 from server.outbound import OutboundClient
-from tests.loaded import by_serving
 from tests.waiting import STUCK_S
 from tests.world import START
 from tools.model.client_documents import (
@@ -204,8 +203,3 @@ async def test_what_is_asked_for_afresh_is_fetched_though_it_is_kept() -> None:
     published[0] = None
     assert await documents.read("u", START, "a", fresh=True) is None
     assert await documents.read("u", START, "a") is None
-
-
-def test_no_process_loads_the_library_of_oauth_at_its_start() -> None:
-    """`wallet serve` and `wallet mcp` start without it."""
-    assert not [m for m in by_serving() if m.startswith(("authlib", "joserfc"))]

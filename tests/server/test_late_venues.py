@@ -1,9 +1,6 @@
-"""A process that speaks MCP on stdio reaches the venue, and loads nothing for it before it is asked."""
+"""A process that speaks MCP on stdio reaches the venue."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
 
 import pytest
 
@@ -12,12 +9,9 @@ from domain.trading.venue_account import milliseconds
 from server.settings import Settings
 from server.system import SystemClock
 from server.wiring import build_runtime
-from tests.waiting import STUCK_S
 from tests.world import BY_NAME
 from tools.dispatch.run import run
 from tools.model.operation import ANONYMOUS
-
-LOADED = "import sys, server.runtime.stdio; print([m for m in ('msgpack', 'aiohttp', 'venue.networks') if m in sys.modules])"
 
 
 @pytest.mark.anyio
@@ -37,11 +31,3 @@ async def test_an_agent_over_stdio_reads_the_products(sqlite_url: str) -> None:
             assert deps.venues.unknown_counts() == {}
     finally:
         await runner.cleanup()
-
-
-@pytest.mark.slow
-def test_nothing_of_the_venue_is_loaded_before_it_is_asked() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=STUCK_S, check=True
-    )
-    assert "venue.networks" not in done.stdout

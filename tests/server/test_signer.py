@@ -29,7 +29,6 @@ from server.settings import Settings
 from server.signer.client import SignerClient
 from server.signer.daemon import NotStarted, Signer, listening, prepared, run_signer
 from server.venues import venues
-from tests.loaded import by_serving
 from tests.waiting import STUCK_S
 from tests.world import Clock
 from venue import actions, signing
@@ -511,10 +510,6 @@ async def test_a_second_signer_of_the_same_keys_does_not_start(tmp_path: Path) -
             while len(told) < 2:
                 await anyio.sleep(0.01)
         group.cancel_scope.cancel()
-
-
-def test_a_serving_process_never_loads_what_opens_keys() -> None:
-    assert not by_serving() & {"venue.keystore", "server.signer.daemon"}
 
 
 def test_the_terms_of_a_request_are_not_changed_by_reading_them() -> None:

@@ -175,3 +175,28 @@ def test_a_start_loads_nothing_that_its_first_answers_do_without(
     code = f"import sys, {start}; print({late!r} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+# All that a process loads which serves HTTP and MCP, by either transport, and keeps.
+LOADED = """
+import sys
+import app.screens, server.application, server.cli.main, server.lazy.lazy_mcp, server.mcp_api.http_app
+import server.runtime.keeper_process, server.runtime.serve, server.runtime.stdio, server.wiring, tools.catalogue
+from server.settings import Settings
+from server.tracing import tracer_of
+assert tracer_of(Settings()) is None
+print(*sys.modules)
+"""
+# What opens keys, the exporter of traces, the library of OAuth, and the venue before it is asked.
+NEVER = {
+    "venue.keystore", "server.signer.daemon", "opentelemetry.sdk", "opentelemetry.exporter", "google.protobuf", "authlib",
+    "joserfc", "venue.networks",
+}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_no_serving_process_loads_at_its_start_what_few_need() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=STUCK_S)  # fmt: skip
+    loaded = done.stdout.split()
+    assert "server.runtime.serve" in loaded
+    assert [m for m in loaded if any(f"{m}.".startswith(f"{name}.") for name in NEVER)] == []

@@ -23,7 +23,6 @@ from domain.trading.venue_account import milliseconds
 from server.settings import Settings
 from server.tracing import OtelTracer
 from tests.collector import Collector, Seen, collecting
-from tests.loaded import by_serving
 from tests.ports import free_port
 from tests.server.test_process import WALLET, environment
 from tests.surfaces.small import modern
@@ -278,11 +277,6 @@ async def test_a_collector_that_is_away_fails_no_call_and_no_end(
                     assert r.status == 200
         code, _ = await terminated(process)
     assert code == 0
-
-
-def test_a_process_that_traces_nothing_loads_nothing_for_it() -> None:
-    of_traces = {"opentelemetry.sdk", "opentelemetry.exporter", "google.protobuf"}
-    assert not by_serving() & of_traces
 
 
 def test_traces_without_the_extra_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
