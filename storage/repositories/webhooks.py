@@ -28,7 +28,6 @@ WAITING_MOST: Final = 500
 KEPT_DAYS: Final = 30
 # So many failures in a row, and the receiver is taken to be away.
 AWAY: Final = 3
-MANY: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,10 +119,11 @@ _QUEUE: Final = f"{_DELIVERIES.insert} ON CONFLICT (webhook_id, notice_key) DO N
 _WAITING: Final = (
     "SELECT COUNT(*) AS n FROM webhook_deliveries WHERE webhook_id = :id AND status = 'waiting'"
 )
-_CALL_SOON: Final = (
-    "UPDATE webhooks SET next_at = :at WHERE webhook_id = :id "
-    "AND (next_at IS NULL OR (next_at > :at AND failures < :most))"
+_CALL_NOW: Final = (
+    "UPDATE webhooks SET next_at = :at "
+    "WHERE webhook_id = :id AND (next_at IS NULL OR next_at > :at)"
 )
+_CALL_SOON: Final = _CALL_NOW + " AND (next_at IS NULL OR failures < :away)"
 _IS_PROVEN: Final = (
     "(t.failures = 0 AND EXISTS (SELECT 1 FROM webhook_deliveries d "
     "WHERE d.webhook_id = t.webhook_id AND d.status = 'delivered'))"
@@ -264,8 +264,10 @@ class WebhookRepository(Repository):
         created = self._sql.run(_QUEUE, **_DELIVERIES.row(delivery))
         if created and not full:
             at = micros(delivery.next_at)
-            most = MANY if kind in URGENT else AWAY
-            self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, most=most)
+            if kind in URGENT:
+                self._sql.run(_CALL_NOW, id=webhook.webhook_id, at=at)
+            else:
+                self._sql.run(_CALL_SOON, id=webhook.webhook_id, at=at, away=AWAY)
         return created == 1
 
     def held_back(self, webhook_id: str) -> list[MessageKind]:
@@ -275,7 +277,7 @@ class WebhookRepository(Repository):
     def hold(self, webhook_id: str, kind: MessageKind, until: datetime) -> None:
         """Give the notices of a kind that wait for their first try another time of it."""
         self._sql.run(_HOLD, id=webhook_id, kind=kind, at=micros(until))
-        self._sql.run(_CALL_SOON, id=webhook_id, at=micros(until), most=AWAY)
+        self._sql.run(_CALL_SOON, id=webhook_id, at=micros(until), away=AWAY)
 
     def due(self, now: datetime, lanes: Iterable[Lane] = LANES) -> bool:
         """True where a webhook of one of the lanes is to be called; asked before a claim, which
