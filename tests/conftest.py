@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 from collections.abc import AsyncIterator, Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 import stamina
+from eth_hash.auto import keccak
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -22,6 +24,11 @@ QUIET = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("house", QUIET, max_examples=40)
 settings.register_profile("deep", QUIET, max_examples=1_000)
 settings.load_profile(os.environ.get("EXAMPLES", "house"))
+
+if importlib.util.find_spec("sha3"):
+    os.environ["ETH_HASH_BACKEND"] = "pysha3"
+    keccak(b"")  # it is read once; processes of other environments are not told
+    del os.environ["ETH_HASH_BACKEND"]
 
 # What is imported and collected lives as long as the process: looking through it for garbage, over
 # and over while it grows, is a quarter of what collecting costs, and a part of every later search.
