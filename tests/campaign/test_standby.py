@@ -19,6 +19,8 @@ from tests.storage.cable import cable
 from tests.waiting import STUCK_S
 
 pytestmark = [
+    # A standby that is read, and one that is not: tests/storage/test_read_replica.py.
+    pytest.mark.play,
     pytest.mark.pg,
     pytest.mark.slow,
     pytest.mark.skipif(

@@ -181,6 +181,7 @@ async def test_after_a_lost_answer_the_same_payment_buys_the_answer_that_was_los
     assert (other, "error" in refused) == (402, True)
 
 
+@pytest.mark.play  # test_official_python.py pays with its packages too
 async def test_the_official_python_client_pays_with_what_the_mandate_signs(bought: Bought) -> None:
     owed = [bought.service.base, bought.key, bought.m.id, bought.m.agent_wallet._account.key.hex()]
     python = await anyio.to_thread.run_sync(python_of, "x402")

@@ -36,7 +36,7 @@ SHORT = ("plain", "lost_answer", "midnight", "paused_in_flight", "approval_expir
 @pytest.mark.parametrize(
     ("agent", "only"),
     [
-        pytest.param(GOOD, SHORT[:2], id="by_steps-two"),
+        pytest.param(GOOD, SHORT[:1], id="by_steps-one"),
         pytest.param(GOOD, SHORT, id="by_steps-short", marks=pytest.mark.play),
         # Half a minute, and what the service does for its act is in tests/tools/acting.
         pytest.param(ACTS, SHORT, id="by_act-short", marks=pytest.mark.play),

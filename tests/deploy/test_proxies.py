@@ -201,7 +201,11 @@ async def _one_is_gone(front: Front, key: dict[str, str], m: Mandated) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "name",
-    ["nginx", pytest.param("caddy", marks=pytest.mark.campaign)],  # `make deploy-check`
+    # `make deploy-check`; a balancer of our own in tests/server/test_balancer.py.
+    [
+        pytest.param("nginx", marks=pytest.mark.play),
+        pytest.param("caddy", marks=pytest.mark.campaign),
+    ],
 )
 async def test_two_processes_behind_it_are_one_service(
     name: str, pg_url: str, evm: Evm, tmp_path: Path
