@@ -59,6 +59,7 @@ SHORTLY = [
 ]
 
 
+@pytest.mark.play  # a dozen agents more; what a stage counts is what the reference agent passes by
 def test_a_bad_habit_fails_where_it_shows(tmp_path: Path) -> None:
     """One stage for all of them: the agent falls into the next habit with every scenario."""
     habits = ",".join(habit for habit, _, _, starts in SHORTLY for _ in range(starts))

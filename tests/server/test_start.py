@@ -152,7 +152,10 @@ def test_a_process_drains_as_its_terminal_closes_and_outlives_it_where_it_was_as
             env=environment(tmp_path),
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_IGN) if ignored else None,
+            # Said of both: these tests may have been started by nohup, which is inherited.
+            preexec_fn=partial(
+                signal.signal, signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL
+            ),
         )
         heard = Heard(process)
         heard.until("serving on")
