@@ -49,7 +49,6 @@ _Server.handle_response
 _Server.handle_error_response
 _Server.generate_token
 """
-# Methods that no line of shipped code calls by name, and who does.
 # What py-evm asks and tells its accounts.
 PY_EVMS = """
 account_exists
@@ -69,6 +68,7 @@ set_nonce
 set_storage
 touch_account
 """
+# Methods that no line of shipped code calls by name, and who does.
 CALLED_BY_OTHERS: Mapping[str, str] = {
     "app.translated._Compiled.visit_Call": "Jinja2's visitor of what it parsed",
     "app.translated._Compiled.visit_Output": "Jinja2's visitor of what it parsed",
